@@ -53,7 +53,8 @@ pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, 
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use images::ImageManagerConfig;
 pub use metrics::{
-    AgentMetrics, ProbeMetrics, ProbeSeries, measured_cgroups, measured_runtime, write_pod_counts,
+    AgentMetrics, ClaimMounts, ProbeMetrics, ProbeSeries, measured_cgroups, measured_runtime,
+    write_pod_counts,
 };
 pub use node::{AgentConfig, NodeIdentity};
 pub use node_addresses::NodeAddresses;

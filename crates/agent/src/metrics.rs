@@ -2,7 +2,9 @@
 //! is the list of families.
 
 mod calls;
+mod claims;
 mod families;
+mod images;
 mod probes;
 mod series;
 mod startup;
@@ -13,8 +15,10 @@ mod volumes;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use oarsman_cluster::PodCertificateStates;
 use oarsman_core::exposition::DEFAULT_SECONDS;
 use oarsman_core::image::policy::PullPolicy;
+use oarsman_core::node::startup::NodeStartup;
 use oarsman_core::pod::ContainerKind;
 use oarsman_core::start_error::StartReason;
 use oarsman_core::time::{Mono, Now};
@@ -22,7 +26,9 @@ use oarsman_core::view::Exit;
 use oarsman_sync::{Guarded, TaskPanics};
 
 pub use calls::{measured_cgroups, measured_runtime};
+pub use claims::ClaimMounts;
 pub use families::write_pod_counts;
+pub(crate) use images::ImageMetrics;
 pub use probes::{ProbeMetrics, ProbeSeries};
 pub(crate) use series::{Counter, CounterVec, Histogram, HistogramVec};
 pub(crate) use startup::PodStartTracker;
@@ -115,6 +121,18 @@ pub struct AgentMetrics {
     pub(crate) restarted_pods: CounterVec<bool>,
     /// Volumes that pods should have and have.
     pub(crate) volumes: VolumeCounts,
+    /// Checks of credentials for images, image volumes and credential provider plugins.
+    pub(crate) images: ImageMetrics,
+    /// Sleeps of lifecycle hooks that ended before their time.
+    pub(crate) sleeps_terminated_early: Counter,
+    /// HTTPS hooks that were answered in plain HTTP.
+    pub(crate) http_fallbacks: Counter,
+    /// Where the volumes of claims are mounted.
+    pub claims: ClaimMounts,
+    /// How long the node took until it was ready.
+    pub node_startup: Guarded<NodeStartup>,
+    /// What became of the certificates of pods.
+    pub pod_certificates: PodCertificateStates,
 }
 
 impl Default for AgentMetrics {
@@ -147,6 +165,12 @@ impl Default for AgentMetrics {
             orphaned_pods: Counter::default(),
             restarted_pods: CounterVec::default(),
             volumes: VolumeCounts::default(),
+            images: ImageMetrics::default(),
+            sleeps_terminated_early: Counter::default(),
+            http_fallbacks: Counter::default(),
+            claims: ClaimMounts::default(),
+            node_startup: Guarded::default(),
+            pod_certificates: PodCertificateStates::default(),
         }
     }
 }

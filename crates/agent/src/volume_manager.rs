@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::{Payloads, PodPaths, SubPathToMount};
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::PodUid;
-use oarsman_core::persistent_volume::{ClaimedVolumes, ExclusiveVolumes};
+use oarsman_core::persistent_volume::{ClaimedVolumes, ExclusiveVolumes, claim_mounts};
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{
     ActualStateOfWorld, DesiredStateOfWorld, VolumeToMount, reconcile, side_by_side,
@@ -70,7 +70,15 @@ impl VolumeManager {
         self.all_or_errors("set up", &uid, vec![reserved.map_err(VolumeError::from)])?;
         let desired = DesiredStateOfWorld::of(pod, payloads, claimed);
         self.metrics.volumes.set_desired(&uid, desired.plugins());
-        let todo = reconcile(&desired, self.actual.lock().entry(uid.clone()).or_default());
+        self.mount_all(pod, &desired).await?;
+        let paths = PodPaths::new(&self.root, &uid);
+        self.metrics.claims.set(&uid, claim_mounts(pod, claimed, &paths));
+        Ok(())
+    }
+
+    async fn mount_all(&self, pod: &Pod, desired: &DesiredStateOfWorld) -> Result<(), MountError> {
+        let uid = pod.uid();
+        let todo = reconcile(desired, self.actual.lock().entry(uid.clone()).or_default());
         let to_mount: Vec<_> = todo.set_up.into_iter().chain(todo.refresh).collect();
         if to_mount.is_empty() {
             return Ok(());
@@ -125,6 +133,7 @@ impl VolumeManager {
         // Also when some of them could not be torn down, those that were are not there any more.
         self.actual.lock().remove(uid);
         self.metrics.volumes.forget(uid);
+        self.metrics.claims.forget(uid);
         let results = unmount.await.unwrap_or_else(|error: VolumeError| vec![Err(error)]);
         self.all_or_errors("give back", uid, results)?;
         self.exclusive.lock().release(uid);

@@ -37,7 +37,7 @@ use objects::ObjectManager;
 use rate_limit::limited;
 use store::PodStore;
 
-pub use objects::{Freshness, ObjectSettings, ProjectionGates};
+pub use objects::{Freshness, ObjectSettings, PodCertificateStates, ProjectionGates};
 pub use rate_limit::{RequestLimits, RequestRate};
 
 /// The field manager that the API server records for what we write.

@@ -21,7 +21,10 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
-pub use api::{ApiServer, Freshness, ObjectSettings, ProjectionGates, RequestLimits, RequestRate};
+pub use api::{
+    ApiServer, Freshness, ObjectSettings, PodCertificateStates, ProjectionGates, RequestLimits,
+    RequestRate,
+};
 pub use node::{NodeObject, NodeObjectLayer, NodeStates, Registration};
 pub use standalone::Standalone;
 

@@ -15,6 +15,7 @@ pub mod lease;
 pub mod object;
 pub mod reports;
 pub mod runtime;
+pub mod startup;
 pub mod status;
 
 mod facts;

@@ -1,5 +1,6 @@
 //! Persistent volumes: what the claims of a pod are bound to, and whether the pod may use that on this node.
 
+mod claim_mount;
 mod claimed;
 mod exclusive;
 #[cfg(test)]
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
 
+pub use claim_mount::{ClaimMount, claim_mounts};
 pub use claimed::{ClaimedVolume, ClaimedVolumes, PersistentVolumePlugin};
 pub use exclusive::{ExclusiveVolumes, VolumeInUse};
 

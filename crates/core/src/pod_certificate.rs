@@ -19,6 +19,8 @@ use crate::pod::PodExt;
 pub const POD_CERTIFICATE_GATE: &str = "PodCertificateRequest";
 /// A certificate is not asked for again sooner, whatever the signer says.
 const SOONEST: Duration = Duration::from_secs(60);
+/// A certificate that was to be replaced so long ago is overdue.
+const OVERDUE_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// The place of a certificate in a pod: each source has a key and a certificate of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +99,52 @@ pub enum RequestOutcome {
     /// There is a certificate.
     Issued(IssuedCertificate),
     /// There will be none: the same request would end in the same way.
-    Refused(String),
+    Refused(Refusal, String),
+}
+
+/// How a request ended without a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The signer may not sign it.
+    Denied,
+    /// The signer, or this node, could not do it.
+    Failed,
+}
+
+/// What has become of a certificate that a pod wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CertificateState {
+    /// The signer has not decided yet.
+    #[default]
+    NotYetIssued,
+    /// The pod has one; when the next one is asked for, and until when it counts.
+    Issued {
+        /// When the signer wants it replaced.
+        begin_refresh_at: Option<Timestamp>,
+        /// Until when it counts.
+        not_after: Option<Timestamp>,
+    },
+    /// There will be no other.
+    Refused(Refusal),
+}
+
+impl CertificateState {
+    /// As metrics call it.
+    pub fn label(self, now: Timestamp) -> &'static str {
+        match self {
+            Self::NotYetIssued => "not_yet_issued",
+            Self::Refused(Refusal::Denied) => "denied",
+            Self::Refused(Refusal::Failed) => "failed",
+            Self::Issued { not_after, .. } if not_after.is_some_and(|end| now > end) => "expired",
+            Self::Issued { begin_refresh_at, .. } => {
+                let late = |at: Timestamp| until(now, at) > OVERDUE_AFTER;
+                match begin_refresh_at.is_some_and(late) {
+                    true => "overdue_for_refresh",
+                    false => "fresh",
+                }
+            }
+        }
+    }
 }
 
 /// A certificate that was issued.
@@ -116,31 +163,37 @@ pub fn outcome(status: Option<&PodCertificateRequestStatus>) -> RequestOutcome {
     let Some(status) = status else { return RequestOutcome::Pending };
     let conditions = status.conditions.iter().flatten().filter(|one| one.status == "True");
     for condition in conditions {
-        let verb = match condition.type_.as_str() {
-            "Denied" => "denied",
-            "Failed" => "failed",
+        let (refusal, verb) = match condition.type_.as_str() {
+            "Denied" => (Refusal::Denied, "denied"),
+            "Failed" => (Refusal::Failed, "failed"),
             _ => continue,
         };
         let (reason, message) = (&condition.reason, &condition.message);
-        return RequestOutcome::Refused(format!(
-            "the signer {verb} the request: {reason}: {message}"
-        ));
+        let why = format!("the signer {verb} the request: {reason}: {message}");
+        return RequestOutcome::Refused(refusal, why);
     }
     let Some(chain) = status.certificate_chain.as_deref().filter(|chain| !chain.is_empty()) else {
         return RequestOutcome::Pending;
     };
+    let unusable = |why: String| RequestOutcome::Refused(Refusal::Failed, why);
     match pem::certificates(chain) {
         Ok(certificates) if !certificates.is_empty() => RequestOutcome::Issued(IssuedCertificate {
             chain: pem::text_of_certificates(&certificates),
             begin_refresh_at: status.begin_refresh_at.as_ref().map(|at| at.0),
             not_after: status.not_after.as_ref().map(|at| at.0),
         }),
-        Ok(_) => RequestOutcome::Refused("certificateChain holds no certificate".to_owned()),
-        Err(why) => RequestOutcome::Refused(format!("certificateChain: {why}")),
+        Ok(_) => unusable("certificateChain holds no certificate".to_owned()),
+        Err(why) => unusable(format!("certificateChain: {why}")),
     }
 }
 
 impl IssuedCertificate {
+    /// The state of a pod that has it.
+    pub fn state(&self) -> CertificateState {
+        let (begin_refresh_at, not_after) = (self.begin_refresh_at, self.not_after);
+        CertificateState::Issued { begin_refresh_at, not_after }
+    }
+
     /// How long after `now` the next one is asked for.
     pub fn refresh_after(&self, now: Timestamp) -> Duration {
         // A signer that sets no time has certificates replaced when they end.

@@ -18,6 +18,7 @@ mod summary;
 mod summary_builder;
 #[cfg(test)]
 mod tests;
+mod volume_metrics;
 
 pub use cadvisor_metrics::cadvisor_metrics;
 pub use cgroup_files::{
@@ -41,12 +42,13 @@ pub use proc_files::{
 };
 pub use resource_metrics::resource_metrics;
 pub use snapshot::{
-    MachineStats, MeasuredCgroup, MeasuredContainer, MeasuredPod, MeasuredVolume, StatsDetail,
-    StatsScope, StatsSnapshot, SystemContainer,
+    MachineStats, MeasuredCgroup, MeasuredClaim, MeasuredContainer, MeasuredPod, MeasuredVolume,
+    StatsDetail, StatsScope, StatsSnapshot, SystemContainer,
 };
 pub use summary::{
     ContainerSummary, CpuSummary, FsSummary, InterfaceSummary, IoSummary, MemorySummary,
-    NetworkSummary, NodeSummary, PodReference, PodStatsSummary, ProcessSummary, PsiData,
-    PsiSummary, RlimitSummary, RuntimeSummary, StatsSummary, SwapSummary, VolumeSummary,
+    NetworkSummary, NodeSummary, PVCReference, PodReference, PodStatsSummary, ProcessSummary,
+    PsiData, PsiSummary, RlimitSummary, RuntimeSummary, StatsSummary, SwapSummary, VolumeSummary,
 };
 pub use summary_builder::{cpu_and_memory_summary, full_summary};
+pub use volume_metrics::write_volume_metrics;

@@ -27,6 +27,8 @@ pub struct ProcessUsage {
     pub max_open_files: Option<u64>,
     /// When it was started, in seconds since 1970.
     pub started: f64,
+    /// The age of the machine when it was started.
+    pub after_boot: Duration,
 }
 
 /// Reads what this process uses.
@@ -63,6 +65,7 @@ impl ProcessReader {
             max_open_files: getrlimit(Resource::Nofile).current,
             started: self.booted.as_second() as f64
                 + stat.start_ticks as f64 / f64::from(TICKS_PER_SECOND),
+            after_boot: Duration::from_secs(stat.start_ticks) / TICKS_PER_SECOND,
         })
     }
 }

@@ -38,7 +38,7 @@ use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
 use oarsman_server::StreamingService;
 use oarsman_spans::{SpanExporter, Tracer};
-use oarsman_state::{self as state, HostPodFiles, PullRecordFiles, StatusFiles};
+use oarsman_state::{self as state, HostPodFiles, PullRecordFiles, PullRecords, StatusFiles};
 use oarsman_sync::{TaskName, TaskPanics, Tasks, ordered_watch, restarted};
 use oarsman_volumes::HostVolumes;
 use tokio::sync::{Mutex, mpsc};
@@ -150,6 +150,11 @@ impl Agent {
         Arc::clone(&self.inputs.metrics)
     }
 
+    /// The records of image pulls.
+    pub(crate) fn pull_records(&self) -> Arc<dyn PullRecords> {
+        Arc::clone(&self.seams.pull_records)
+    }
+
     /// The version of the cgroup hierarchies of pods.
     pub(crate) fn cgroup_version(&self) -> CgroupVersion {
         self.config.settings.resources.cgroups
@@ -235,6 +240,7 @@ pub(crate) async fn assemble(
     let connection_holder = connection_holder();
     let client = runtime::client(settings, connection_holder.clone())?;
     let metrics = Arc::<AgentMetrics>::default();
+    metrics.node_startup.lock().begin(clock.mono());
     let tracing = tracing_export::start(settings, clock)?;
     let (tracer, span_exporter) = tracing.unzip();
     let runtime = measured_runtime(Arc::new(client.clone()), Arc::clone(clock), &metrics);
@@ -265,7 +271,7 @@ pub(crate) async fn assemble(
     })?;
     let records = StatusFiles::open(&settings.root)?;
     let pull_records = PullRecordFiles::open(&settings.root);
-    let joined = cluster::join(settings, manifest_set.as_ref(), clock, &metrics.panics).await?;
+    let joined = cluster::join(settings, manifest_set.as_ref(), clock, &metrics).await?;
     let seams = Seams {
         runtime,
         cluster: joined.cluster,
@@ -287,7 +293,8 @@ pub(crate) async fn assemble(
         network: Arc::new(SystemNetwork),
         checkpoints: joined.checkpoints,
     };
-    let stats = Arc::new(NodeStats::open(settings, &pod_settings.cgroups, &pods, &seams)?);
+    let stats =
+        Arc::new(NodeStats::open(settings, &pod_settings.cgroups, &pods, &metrics, &seams)?);
     late_stats.get_or_init(|| Arc::clone(&stats));
     let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
     let inputs = Inputs {

@@ -1,5 +1,6 @@
 //! Measures the node when an endpoint or a command asks: control groups, file systems, volumes and logs. Nothing runs between requests.
 
+mod claim_sizes;
 mod disk_counts;
 mod runtime_disks;
 #[cfg(test)]
@@ -11,8 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use async_trait::async_trait;
-use oarsman_agent::ActivePodsReader;
 use oarsman_agent::seams::Seams;
+use oarsman_agent::{ActivePodsReader, AgentMetrics};
 use oarsman_clock::Clock;
 use oarsman_core::pod::PodExt;
 use oarsman_core::qos::QosClass;
@@ -28,6 +29,8 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::settings::AgentSettings;
+
+pub(crate) use claim_sizes::ClaimSizes;
 
 use disk_counts::DiskCounts;
 use runtime_disks::RuntimeDisks;
@@ -45,6 +48,8 @@ pub(crate) struct NodeStats {
     root: PathBuf,
     names: CgroupNames,
     pods: ActivePodsReader,
+    /// Where the volumes of claims are mounted.
+    metrics: Arc<AgentMetrics>,
     clock: Arc<dyn Clock>,
     host: HostStats,
     runtime_disks: RuntimeDisks,
@@ -83,6 +88,7 @@ impl NodeStats {
         settings: &AgentSettings,
         names: &CgroupNames,
         pods: &ActivePodsReader,
+        metrics: &Arc<AgentMetrics>,
         seams: &Seams,
     ) -> Result<Self> {
         let host = HostStats::open(settings.node_status.machine.cpus);
@@ -92,6 +98,7 @@ impl NodeStats {
             root: settings.root.clone(),
             names: names.clone(),
             pods: pods.clone(),
+            metrics: Arc::clone(metrics),
             host: host.context("this machine's cgroups cannot be measured")?,
             runtime_disks: RuntimeDisks::new(
                 Arc::clone(&seams.runtime),
@@ -148,6 +155,7 @@ impl NodeStats {
         if scope == StatsScope::Summary {
             self.runtime_disks.add_writable_layers(&mut snapshot.pods).await;
             self.disk_counts.add_to(&mut snapshot.pods, &self.pods.all()).await;
+            self.add_claims(&mut snapshot.pods).await;
         }
     }
 

@@ -71,6 +71,8 @@ pub(crate) struct CredentialProviders {
     pub(crate) known: Vec<CredentialProvider>,
     /// The directory of the plugins' programs.
     pub(crate) directory: PathBuf,
+    /// Of the files that they were read from; none without any.
+    pub(crate) hash: Option<String>,
 }
 
 /// How a node belongs to a cluster.

@@ -34,9 +34,9 @@ impl ServerMetrics {
     }
 
     /// The text of `/metrics`.
-    pub(crate) fn kubelet_text(&self) -> String {
+    pub(crate) async fn kubelet_text(&self) -> String {
         let mut out = Exposition::default();
-        self.source.write_kubelet_metrics(&mut out);
+        self.source.write_kubelet_metrics(&mut out).await;
         self.requests.write(&mut out);
         out.into_text()
     }

@@ -67,7 +67,7 @@ fn is_open(history: &PullHistory) -> bool {
     let names = [IMAGE.to_owned()];
     let image = ImageOnNode { requested: IMAGE, names: &names };
     let policy = CredentialVerificationPolicy::NeverVerifyPreloadedImages;
-    policy.required_proof(image, history) == RequiredProof::None
+    matches!(policy.required_proof(image, history), RequiredProof::Decided(it) if it.may_use())
 }
 
 #[test]

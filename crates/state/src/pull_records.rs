@@ -12,7 +12,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use oarsman_core::image::pull_records::{
-    CompletedPull, ImagePulledRecord, PullIntents, file_name, intent_text, parse_intent,
+    CompletedPull, ImagePulledRecord, PullIntents, PullRecordCounts, file_name, intent_text,
+    parse_intent,
 };
 use oarsman_host::blocking::{BlockingKind, BlockingPool};
 use oarsman_host::files::{FileContents, read_regular};
@@ -60,6 +61,10 @@ pub trait PullRecords: Send + Sync + 'static {
     /// Removes the record of an image that was gone when images were listed, unless the record was written since.
     #[seam(call = "remove the pull record of", object = image_ref)]
     async fn remove_pulled(&self, image_ref: &str, listed: Timestamp) -> Result<(), FileError>;
+
+    /// How many records there are, without a look into them.
+    #[seam(call = "count pull records")]
+    async fn counts(&self) -> Result<PullRecordCounts, FileError>;
 }
 
 /// Records as files below the root directory.
@@ -139,6 +144,10 @@ impl PullRecords for PullRecordFiles {
         let owned = image_ref.to_owned();
         self.blocking(image_ref, move |directories| directories.remove_pulled(&owned, listed)).await
     }
+
+    async fn counts(&self) -> Result<PullRecordCounts, FileError> {
+        self.blocking("", PullRecordDirectories::counts).await
+    }
 }
 
 impl PullRecordDirectories {
@@ -209,6 +218,11 @@ impl PullRecordDirectories {
         Ok(images)
     }
 
+    fn counts(&self) -> Result<PullRecordCounts, FileError> {
+        let (intents, pulled) = (record_names(&self.pulling)?, record_names(&self.pulled)?);
+        Ok(PullRecordCounts { intents: count(&intents), pulled: count(&pulled) })
+    }
+
     fn remove_pulled(&self, image_ref: &str, listed: Timestamp) -> Result<(), FileError> {
         let path = self.pulled.join(file_name(image_ref));
         match self.read_pulled(image_ref)? {
@@ -218,6 +232,11 @@ impl PullRecordDirectories {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// As many as a machine can have.
+fn count(names: &BTreeSet<String>) -> u64 {
+    u64::try_from(names.len()).unwrap_or(u64::MAX)
 }
 
 /// The names of records in a directory; those of unfinished files and of others are left out.

@@ -52,6 +52,11 @@ impl AgentMetrics {
             "Time from the creation of a pod until the API server shows that all of it runs, without image pulls and init containers.",
             &self.startup.sli(),
         );
+        if let Some(first) = self.startup.first_network_sli() {
+            let name = "kubelet_first_network_pod_start_sli_duration_seconds";
+            let help = "The same for the first pod with a network of its own.";
+            out.single(name, MetricKind::Gauge, help, first.as_secs_f64());
+        }
         histogram(
             out,
             "kubelet_pod_start_total_duration_seconds",
@@ -178,6 +183,18 @@ impl AgentMetrics {
             let labels = [("container_type", container_type), ("code", &reason.to_string())];
             family.sample(&labels, count as f64);
         }
+        counter(
+            out,
+            "kubelet_sleep_action_terminated_early_total",
+            "Sleeps of lifecycle hooks that ended before their time.",
+            self.sleeps_terminated_early.get(),
+        );
+        counter(
+            out,
+            "kubelet_lifecycle_handler_http_fallbacks_total",
+            "HTTPS hooks that were answered in plain HTTP.",
+            self.http_fallbacks.get(),
+        );
         let help = "Containers that have ended.";
         let name = "kubelet_terminated_containers_total";
         let mut family = out.family(name, MetricKind::Counter, help);
@@ -186,33 +203,6 @@ impl AgentMetrics {
             let labels =
                 [("container_type", container_type), ("exit_code", &code), ("reason", reason)];
             family.sample(&labels, count as f64);
-        }
-    }
-
-    fn write_images(&self, out: &mut Exposition) {
-        let help =
-            "Images that containers needed, by whether they were there and had to be pulled.";
-        let name = "kubelet_image_manager_ensure_image_requests_total";
-        let mut family = out.family(name, MetricKind::Counter, help);
-        for (request, count) in self.image_requests.snapshot() {
-            let labels = [
-                ("present_locally", tristate(request.present_locally)),
-                ("pull_policy", request.pull_policy),
-                ("pull_required", tristate(request.pull_required)),
-            ];
-            family.sample(&labels, count as f64);
-        }
-        let help = "How long pulls of images took that succeeded, in seconds.";
-        let name = "kubelet_image_pull_duration_seconds";
-        let mut family = out.family(name, MetricKind::Histogram, help);
-        for (size, found) in self.pulls.snapshot() {
-            family.histogram(&[("image_size_in_bytes", size)], &found);
-        }
-        let help = "Unused images that were removed.";
-        let name = "kubelet_image_garbage_collected_total";
-        let mut family = out.family(name, MetricKind::Counter, help);
-        for (reason, count) in self.removed_images.snapshot() {
-            family.sample(&[("reason", reason)], count as f64);
         }
     }
 
@@ -281,7 +271,7 @@ pub fn write_pod_counts(counts: &PodCounts, has_cluster: bool, out: &mut Exposit
     gauge(out, "kubelet_managed_ephemeral_containers", help, counts.ephemeral_containers);
 }
 
-fn tristate(answer: Option<bool>) -> &'static str {
+pub(super) fn tristate(answer: Option<bool>) -> &'static str {
     match answer {
         Some(true) => "true",
         Some(false) => "false",
@@ -298,7 +288,7 @@ fn histogram(out: &mut Exposition, name: &str, help: &str, found: &HistogramSnap
     out.family(name, MetricKind::Histogram, help).histogram(&[], found);
 }
 
-fn counter(out: &mut Exposition, name: &str, help: &str, count: u64) {
+pub(super) fn counter(out: &mut Exposition, name: &str, help: &str, count: u64) {
     out.single(name, MetricKind::Counter, help, count as f64);
 }
 

@@ -20,12 +20,14 @@ pub(crate) struct PodStartTracker {
     starting: Guarded<BTreeMap<PodUid, Duration>>,
     total: Histogram,
     sli: Histogram,
+    /// Of the first pod with a network of its own: it tells how long the network plugin took to be ready.
+    first_network_sli: Guarded<Option<Duration>>,
 }
 
 impl PodStartTracker {
     pub(super) fn new(bounds: &'static [f64]) -> Self {
         let (total, sli) = (Histogram::new(bounds), Histogram::new(bounds));
-        Self { starting: Guarded::default(), total, sli }
+        Self { starting: Guarded::default(), total, sli, first_network_sli: Guarded::default() }
     }
 
     /// A pod of the API server was admitted. One that an agent has begun to start before is not measured, nor one that is not shown there.
@@ -53,6 +55,9 @@ impl PodStartTracker {
             StartupProgress::Started(PodStartup { total, sli }) => {
                 self.total.observe_duration(total);
                 self.sli.observe_duration(sli);
+                if !pod.host_network() {
+                    self.first_network_sli.lock().get_or_insert(sli);
+                }
             }
             StartupProgress::Ended => {}
         }
@@ -73,6 +78,11 @@ impl PodStartTracker {
     pub(crate) fn sli(&self) -> HistogramSnapshot {
         self.sli.snapshot()
     }
+
+    /// That of the first pod with a network of its own.
+    pub(crate) fn first_network_sli(&self) -> Option<Duration> {
+        *self.first_network_sli.lock()
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +97,31 @@ mod tests {
             "annotations": { "kubernetes.io/config.source": source },
         });
         serde_json::from_value(json!({ "metadata": metadata, "status": status })).unwrap()
+    }
+
+    #[test]
+    fn the_first_start_of_a_pod_with_a_network_of_its_own_is_kept() {
+        let tracker = PodStartTracker::new(&[1.0]);
+        let start = |uid: &str, host_network: bool, seconds: i64| {
+            let running = json!({ "phase": "Running", "containerStatuses": [{
+                "name": "c", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+                "state": { "running": {} },
+            }]});
+            let mut pod = pod("api", &json!({}));
+            pod.metadata.uid = Some(uid.to_owned());
+            pod.spec =
+                serde_json::from_value(json!({ "containers": [], "hostNetwork": host_network }))
+                    .unwrap();
+            tracker.begin(&pod);
+            pod.status = serde_json::from_value(running).unwrap();
+            let created: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+            tracker.observe(&pod, created + jiff::SignedDuration::from_secs(seconds));
+        };
+        start("host", true, 1);
+        assert_eq!(tracker.first_network_sli(), None);
+        start("first", false, 5);
+        start("second", false, 7);
+        assert_eq!(tracker.first_network_sli(), Some(Duration::from_secs(5)));
     }
 
     #[test]

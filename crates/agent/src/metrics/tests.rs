@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use oarsman_core::active_pods::PodCounts;
 use oarsman_core::exposition::Exposition;
+use oarsman_core::image::verification::MustPullResult;
 use oarsman_sync::TaskName;
 
 use super::*;
@@ -43,6 +44,11 @@ fn an_agent_that_has_done_nothing_says_so() {
         "kubelet_started_pods_errors_total 0",
         "kubelet_started_user_namespaced_pods_total 0",
         "kubelet_started_user_namespaced_pods_errors_total 0",
+        "kubelet_sleep_action_terminated_early_total 0",
+        "kubelet_lifecycle_handler_http_fallbacks_total 0",
+        "kubelet_image_volume_requested_total 0",
+        "kubelet_image_volume_mounted_succeed_total 0",
+        "kubelet_image_volume_mounted_errors_total 0",
     ];
     assert_eq!(samples(out), expected);
 }
@@ -82,6 +88,14 @@ fn every_family_with_labels_has_a_series_for_each_that_was_counted() {
     metrics.volumes.set_actual(&"a".into(), ["p"].into_iter());
     metrics.volumes.set_actual(&"gone".into(), ["p"].into_iter());
     metrics.volumes.forget(&"gone".into());
+    metrics.images.must_pull_checks.increment(MustPullResult::CredentialRecordFound);
+    metrics.images.volumes.requested.increment();
+    metrics.images.volumes.mounted(2, true);
+    metrics.images.volumes.mounted(3, false);
+    metrics.images.plugin_calls.observe_duration("ecr".to_owned(), second);
+    metrics.images.plugin_errors.increment("ecr".to_owned());
+    metrics.sleeps_terminated_early.increment();
+    metrics.http_fallbacks.increment();
     metrics.panics.record(TaskName::Relist);
     let mut out = Exposition::default();
     metrics.write(&mut out);
@@ -114,6 +128,14 @@ fn every_family_with_labels_has_a_series_for_each_that_was_counted() {
         "volume_manager_total_volumes{plugin_name=\"p\",state=\"actual_state_of_world\"} 1",
         "volume_manager_total_volumes{plugin_name=\"p\",state=\"desired_state_of_world\"} 2",
         "volume_manager_total_volumes{plugin_name=\"q\",state=\"desired_state_of_world\"} 1",
+        "kubelet_imagemanager_image_mustpull_checks_total{result=\"credentialRecordFound\"} 1",
+        "kubelet_image_volume_requested_total 1",
+        "kubelet_image_volume_mounted_succeed_total 2",
+        "kubelet_image_volume_mounted_errors_total 3",
+        "kubelet_credential_provider_plugin_duration_sum{plugin_name=\"ecr\"} 1",
+        "kubelet_credential_provider_plugin_errors_total{plugin_name=\"ecr\"} 1",
+        "kubelet_sleep_action_terminated_early_total 1",
+        "kubelet_lifecycle_handler_http_fallbacks_total 1",
         "oarsman_task_panics_total{task=\"relist\"} 1",
     ];
     for line in expected {

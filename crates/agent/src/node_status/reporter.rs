@@ -10,9 +10,11 @@ use oarsman_cluster::{ClusterError, NodeStates, Registration, Result};
 use oarsman_core::admission::NodeObjectState;
 use oarsman_core::node::reports::ReportSchedule;
 use oarsman_core::node::runtime::RuntimeHealth;
+use oarsman_core::node::startup::NodeStartup;
 use oarsman_core::node::{NodeStatusInput, change, events, object, status};
 use oarsman_core::requeue::jittered_by;
 use oarsman_core::resources::CgroupVersion;
+use oarsman_core::time::Mono;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::NodeStatusContext;
@@ -87,12 +89,14 @@ impl NodeStatusReporter {
 
     async fn try_register_with_api_server(&mut self) -> Result<Object> {
         if self.context.node_status_config.registers {
+            self.with_startup(NodeStartup::attempt);
             let new = self.with_input(object::registered);
             let created = self.context.object.create(&new);
             if let Registration::Created(node) =
                 self.context.with_deadline("creation", created).await?
             {
                 tracing::info!(node = self.name(), "node registered");
+                self.with_startup(NodeStartup::register);
                 self.on_patched(None, &new, true);
                 return Ok(*node);
             }
@@ -153,7 +157,13 @@ impl NodeStatusReporter {
     fn on_patched(&mut self, before: Option<&Object>, right: &Object, changed: bool) {
         let clock = &self.context.node.seams.clock;
         self.reports.reported(changed, clock.mono(), clock.jitter());
+        self.with_startup(|startup, now| startup.report(right, now));
         self.context.node.node_events.send(events::between(before, right));
+    }
+
+    fn with_startup(&self, step: impl FnOnce(&mut NodeStartup, Mono)) {
+        let node = &self.context.node;
+        step(&mut node.metrics.node_startup.lock(), node.seams.clock.mono());
     }
 
     /// Waits until the next update is due, or until the runtime's health or the node's addresses change. Changes that others make to the

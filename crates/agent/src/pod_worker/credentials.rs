@@ -120,9 +120,13 @@ impl PodContext {
         let ProviderQuestion { provider, image, account } = question;
         let request = CredentialProviderRequest::new(provider, image, account);
         let (pod, uid, name) = (&self.name, &self.uid, provider.name.as_str());
-        let answer = match self.node.seams.credential_plugins.exec(provider, &request.text).await {
+        let (images, began) = (&self.node.metrics.images, self.now());
+        let answer = self.node.seams.credential_plugins.exec(provider, &request.text).await;
+        images.plugin_calls.observe_duration(provider.name.clone(), self.now().since(began));
+        let answer = match answer {
             Ok(bytes) => CredentialProviderResponse::parse(provider, &bytes, account),
             Err(error) => {
+                images.plugin_errors.increment(provider.name.clone());
                 tracing::warn!(%pod, %uid, provider = name, image, %error, "credential provider failed, its credentials are not used");
                 return Keyring::default();
             }

@@ -64,7 +64,9 @@ impl HandlerRunner<'_> {
             return self.http_get(get).await;
         }
         if let Some(sleep) = &handler.sleep {
+            let under_way = SleepUnderWay { of: self, is_over: false };
             tokio::time::sleep(Duration::from_secs(sleep.seconds.max(0).unsigned_abs())).await;
+            under_way.end();
             return Ok(());
         }
         Err(match handler.tcp_socket {
@@ -121,9 +123,30 @@ impl HandlerRunner<'_> {
             self.name,
             request.authority()
         );
+        self.context.node.metrics.http_fallbacks.increment();
         let event = PodEvent::warning("LifecycleHTTPFallback", message);
         self.context.record_events(self.pod, [event]);
         Ok(())
+    }
+}
+
+/// A sleep that counts as terminated early when it is dropped before its end: its container is killed then, or has no time left.
+struct SleepUnderWay<'r> {
+    of: &'r HandlerRunner<'r>,
+    is_over: bool,
+}
+
+impl SleepUnderWay<'_> {
+    fn end(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for SleepUnderWay<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.of.context.node.metrics.sleeps_terminated_early.increment();
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use oarsman_core::image::outcome::{self, ImageFailure};
 use oarsman_core::image::policy::{PullDecision, PullPolicy};
 use oarsman_core::image::pulls::FailedPulls;
 use oarsman_core::image::verification::{
-    CredentialMatch, ImageOnNode, RequiredProof, match_credentials,
+    CredentialMatch, CredentialVerificationPolicy, ImageOnNode, MustPullResult, RequiredProof,
+    match_credentials,
 };
 use oarsman_core::image_reference::with_default_tag;
 use oarsman_core::pod::ContainerKind;
@@ -152,26 +153,33 @@ impl<'a> ImageRequest<'a> {
 
     /// Whether the pod may use an image that is on the node without pulling it. One that it may not use is as good as absent.
     async fn may_use(&self, present: &Image) -> Result<bool, Cancelled> {
+        let Some(policy) = self.context.node.pull_manager.verification() else { return Ok(true) };
+        let result = self.check_must_pull(policy, present).await?;
+        self.context.node.metrics.images.must_pull_checks.increment(result);
+        Ok(result.may_use())
+    }
+
+    async fn check_must_pull(
+        &self,
+        policy: &CredentialVerificationPolicy,
+        present: &Image,
+    ) -> Result<MustPullResult, Cancelled> {
         let (context, manager) = (self.context, &self.context.node.pull_manager);
-        let Some(policy) = manager.verification() else { return Ok(true) };
         let history = self.cancel.race(manager.history(&present.id)).await?;
         let names: Vec<String> =
             present.repo_tags.iter().chain(&present.repo_digests).cloned().collect();
         let on_node = ImageOnNode { requested: self.image, names: &names };
         let known = match policy.required_proof(on_node, &history) {
-            RequiredProof::None => return Ok(true),
-            RequiredProof::Pull => return Ok(false),
+            RequiredProof::Decided(result) => return Ok(result),
             RequiredProof::OneOf(known) => known,
         };
         let presented = self.cancel.race(context.credentials(self.pod, self.image)).await?;
-        Ok(match match_credentials(known, &presented) {
-            CredentialMatch::None => false,
-            CredentialMatch::Same => true,
-            CredentialMatch::Changed(credentials) => {
-                manager.record_credentials(self.image, &present.id, credentials).await;
-                true
-            }
-        })
+        let found = match_credentials(known, &presented);
+        let result = MustPullResult::by_credentials(&found);
+        if let CredentialMatch::Changed(credentials) = found {
+            manager.record_credentials(self.image, &present.id, credentials).await;
+        }
+        Ok(result)
     }
 
     async fn pull(&self, image: &str) -> Result<PresentImage<'a>, NotStarted> {

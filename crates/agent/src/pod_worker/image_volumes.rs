@@ -32,7 +32,10 @@ impl<'a> ImageRequest<'a> {
         for (volume, source) in mounted_images(self.pod, spec) {
             let image = source.reference.as_deref().unwrap_or_default();
             let policy = PullPolicy::named(source.pull_policy.as_deref());
-            let present = ImageRequest { image, policy, ..*self }.ensure_image_exists().await?;
+            let counts = &self.context.node.metrics.images.volumes;
+            counts.requested.increment();
+            let present = ImageRequest { image, policy, ..*self }.ensure_image_exists().await;
+            let present = present.inspect_err(|_| counts.failed.increment())?;
             let (id, reference) = (present.id.clone(), image.to_owned());
             volumes.insert(volume.to_owned(), ImageVolume { id, reference });
             mounted.push(present);

@@ -164,7 +164,9 @@ impl ContainerStart<'_> {
         cancel.check()?;
         let starting = context.begin_container_activity(&start.name, Activity::Starting);
         let attempt = self.attempt().await?;
-        let id = self.create(&images, attempt).await?;
+        let created = self.create(&images, attempt).await;
+        context.node.metrics.images.volumes.mounted(images.volumes.len(), created.is_ok());
+        let id = created?;
         // The container keeps them from here on.
         drop(images);
         self.record(PodEvent::normal("Created", "Container created"));

@@ -170,11 +170,16 @@ async fn a_volume_of_one_pod_is_mounted_for_the_next_when_the_first_has_given_it
     let ((first, claimed), (second, _)) = (with_claim("first"), with_claim("second"));
     manager.wait_for_attach_and_mount(&first, files("old"), &claimed).await.unwrap();
     assert_eq!(fake.set_ups(), [vec!["dir", "map"], vec!["disk"]]);
+    let mounts = || manager.metrics.claims.all();
+    let shown: Vec<_> = mounts().into_iter().map(|(_, mount)| (mount.volume, mount.path)).collect();
+    let path = "/root/pods/first/volumes/kubernetes.io~local-volume/pv-1";
+    assert_eq!(shown, [("disk".to_owned(), PathBuf::from(path))]);
     let refused = manager.wait_for_attach_and_mount(&second, files("old"), &claimed).await;
     let said = refused.unwrap_err().to_string();
     assert!(said.contains("already in use by another pod, first"), "{said}");
     assert!(fake.set_ups().is_empty());
     manager.wait_for_unmount(&first.uid()).await.unwrap();
+    assert_eq!(mounts(), [], "what is not mounted is not measured");
     manager.wait_for_attach_and_mount(&second, files("old"), &claimed).await.unwrap();
     assert_eq!(fake.set_ups().concat().len(), 3);
 }

@@ -11,6 +11,7 @@ mod claims;
 mod freshness;
 mod kinds;
 mod object_cache;
+mod pod_certificate_states;
 mod pod_certificates;
 mod pod_key;
 mod provider_tokens;
@@ -38,6 +39,7 @@ use oarsman_core::references::{ObjectKind, references, runtime_class};
 use oarsman_sync::TaskPanics;
 
 pub use freshness::Freshness;
+pub use pod_certificate_states::PodCertificateStates;
 
 use super::rate_limit::{RequestRate, limited};
 use crate::{ObjectChanges, Result};
@@ -64,6 +66,8 @@ pub struct ObjectSettings {
     pub projections: ProjectionGates,
     /// Where panics of the refreshing tasks are counted.
     pub panics: TaskPanics,
+    /// Where the states of pods' certificates are told.
+    pub certificate_states: PodCertificateStates,
 }
 
 /// Sources of projected volumes that have gates.
@@ -99,7 +103,7 @@ impl ObjectManager {
         clock: Arc<dyn Clock>,
         settings: ObjectSettings,
     ) -> Self {
-        let ObjectSettings { freshness, rate, projections, panics } = settings;
+        let ObjectSettings { freshness, rate, projections, panics, certificate_states } = settings;
         let changes = ChangeFeed::default();
         // Of its own: what pods refer to must not delay their statuses.
         let client = limited(client, rate);
@@ -128,7 +132,8 @@ impl ObjectManager {
             ),
             pod_certificates: projections.pod_certificates.then(|| {
                 let (client, changes) = (client.clone(), changes.clone());
-                PodCertificateManager::new(client, node, clock, changes, panics.clone())
+                let panics = panics.clone();
+                PodCertificateManager::new(client, node, clock, changes, panics, certificate_states)
             }),
             provider_tokens: ProviderTokens::new(client.clone()),
             tokens: TokenManager::new(client, changes.clone(), panics),

@@ -10,7 +10,7 @@ mod token_attributes;
 use std::time::Duration;
 
 pub use cache::{Coverage, ProviderCache, ProviderQuestion};
-pub use config::{ProviderConfigError, TOKENS_GATE, providers};
+pub use config::{ProviderConfigError, TOKENS_GATE, config_hash, providers};
 pub use protocol::{CredentialProviderRequest, CredentialProviderResponse, ProviderResponseError};
 pub use token_attributes::{ShownServiceAccount, TokenAttributes, TokenCacheType};
 

@@ -39,6 +39,15 @@ pub enum PullRecordError {
     },
 }
 
+/// How many files there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PullRecordCounts {
+    /// Of pulls that have not ended.
+    pub intents: u64,
+    /// Of images that were pulled.
+    pub pulled: u64,
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct IntentFile {

@@ -52,12 +52,10 @@ pub enum PullHistory {
 /// What has to be shown before a pod uses an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequiredProof<'h> {
-    /// Nothing.
-    None,
+    /// Nothing that the pod could show matters.
+    Decided(MustPullResult),
     /// One of these credentials, or a pull.
     OneOf(&'h ImagePullCredentials),
-    /// A pull.
-    Pull,
 }
 
 /// What the credentials of a pod prove.
@@ -69,6 +67,44 @@ pub enum CredentialMatch {
     Same,
     /// The same, by a part of it: this is to be recorded, so that it is recognised when the other part changes too.
     Changed(ImagePullCredentials),
+}
+
+/// What a check of a pod's right to an image came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MustPullResult {
+    /// The policy lets every pod use the image.
+    CredentialPolicyAllowed,
+    /// The records show that the pod may use it.
+    CredentialRecordFound,
+    /// The pod has to pull.
+    MustAuthenticate,
+    /// The records could not be read, so the pod has to pull.
+    Error,
+}
+
+impl MustPullResult {
+    /// The result by the pod's credentials.
+    pub fn by_credentials(found: &CredentialMatch) -> Self {
+        match found {
+            CredentialMatch::None => Self::MustAuthenticate,
+            CredentialMatch::Same | CredentialMatch::Changed(_) => Self::CredentialRecordFound,
+        }
+    }
+
+    /// Whether the pod may use the image without a pull.
+    pub fn may_use(self) -> bool {
+        matches!(self, Self::CredentialPolicyAllowed | Self::CredentialRecordFound)
+    }
+
+    /// As metrics call it.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::CredentialPolicyAllowed => "credentialPolicyAllowed",
+            Self::CredentialRecordFound => "credentialRecordFound",
+            Self::MustAuthenticate => "mustAuthenticate",
+            Self::Error => "error",
+        }
+    }
 }
 
 impl CredentialVerificationPolicy {
@@ -90,22 +126,29 @@ impl CredentialVerificationPolicy {
         image: ImageOnNode<'_>,
         history: &'h PullHistory,
     ) -> RequiredProof<'h> {
+        use MustPullResult::{
+            CredentialPolicyAllowed, CredentialRecordFound, Error, MustAuthenticate,
+        };
         if self.trusts(image.requested) {
-            return RequiredProof::None;
+            return RequiredProof::Decided(CredentialPolicyAllowed);
         }
-        let PullHistory::Known { record, intents } = history else { return RequiredProof::Pull };
+        let PullHistory::Known { record, intents } = history else {
+            return RequiredProof::Decided(Error);
+        };
         let Some(record) = record else {
             let names = image.names.iter().map(String::as_str).chain([image.requested]);
             let is_preloaded = !intents.cover(names);
-            return match self {
-                Self::NeverVerifyPreloadedImages if is_preloaded => RequiredProof::None,
-                _ => RequiredProof::Pull,
-            };
+            return RequiredProof::Decided(match self {
+                Self::NeverVerifyPreloadedImages if is_preloaded => CredentialPolicyAllowed,
+                _ => MustAuthenticate,
+            });
         };
         match record.credential_mapping.get(&repository_name(image.requested)) {
-            Some(known) if known.node_pods_accessible => RequiredProof::None,
+            Some(known) if known.node_pods_accessible => {
+                RequiredProof::Decided(CredentialRecordFound)
+            }
             Some(known) => RequiredProof::OneOf(known),
-            None => RequiredProof::Pull,
+            None => RequiredProof::Decided(MustAuthenticate),
         }
     }
 }

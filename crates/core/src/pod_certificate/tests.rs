@@ -30,12 +30,13 @@ fn the_status_of_a_request_says_what_became_of_it() {
     let condition = |kind: &str, status: &str| json!({ "conditions": [{ "type": kind, "status": status, "reason": "Why", "message": "because", "lastTransitionTime": "2026-01-01T00:00:00Z" }] });
     let chain = pem::block("CERTIFICATE", b"leaf");
     let issued = |chain: &str| json!({ "certificateChain": chain, "beginRefreshAt": "2026-01-01T12:00:00Z", "notAfter": "2026-01-02T00:00:00Z" });
-    let refused = |why: &str| RequestOutcome::Refused(why.to_owned());
+    let denied = |why: &str| RequestOutcome::Refused(Refusal::Denied, why.to_owned());
+    let refused = |why: &str| RequestOutcome::Refused(Refusal::Failed, why.to_owned());
     let rows = [
         (json!({}), RequestOutcome::Pending),
         (condition("Issued", "True"), RequestOutcome::Pending),
         (condition("Denied", "False"), RequestOutcome::Pending),
-        (condition("Denied", "True"), refused("the signer denied the request: Why: because")),
+        (condition("Denied", "True"), denied("the signer denied the request: Why: because")),
         (condition("Failed", "True"), refused("the signer failed the request: Why: because")),
         (issued("nothing"), refused("certificateChain holds no certificate")),
         (issued("-----BEGIN CERTIFICATE-----"), refused("certificateChain: block 1 is damaged")),
@@ -75,6 +76,29 @@ fn the_next_certificate_is_asked_for_when_the_signer_says() {
     ];
     for (issued, refresh, expiry) in rows {
         assert_eq!((issued.refresh_after(now), issued.expires_after(now)), (refresh, expiry));
+    }
+}
+
+#[test]
+fn a_certificate_is_overdue_ten_minutes_after_its_refresh_was_due() {
+    let time = |text: &str| text.parse::<Timestamp>().unwrap();
+    let issued = CertificateState::Issued {
+        begin_refresh_at: Some(time("2026-01-01T12:00:00Z")),
+        not_after: Some(time("2026-01-02T00:00:00Z")),
+    };
+    let forever = CertificateState::Issued { begin_refresh_at: None, not_after: None };
+    let rows = [
+        (CertificateState::default(), "2026-01-01T00:00:00Z", "not_yet_issued"),
+        (issued, "2026-01-01T00:00:00Z", "fresh"),
+        (issued, "2026-01-01T12:10:00Z", "fresh"),
+        (issued, "2026-01-01T12:10:01Z", "overdue_for_refresh"),
+        (issued, "2026-01-02T00:00:01Z", "expired"),
+        (forever, "2036-01-01T00:00:00Z", "fresh"),
+        (CertificateState::Refused(Refusal::Denied), "2026-01-01T00:00:00Z", "denied"),
+        (CertificateState::Refused(Refusal::Failed), "2026-01-01T00:00:00Z", "failed"),
+    ];
+    for (state, now, label) in rows {
+        assert_eq!(state.label(time(now)), label, "{state:?} at {now}");
     }
 }
 

@@ -18,3 +18,10 @@ pub struct FileSystemStats {
     /// Those that are free.
     pub inodes_free: u64,
 }
+
+impl FileSystemStats {
+    /// Inodes that are used.
+    pub fn inodes_used(&self) -> u64 {
+        self.inodes.saturating_sub(self.inodes_free)
+    }
+}

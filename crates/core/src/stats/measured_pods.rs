@@ -140,6 +140,7 @@ pub fn measured_pod(
         sandboxes,
         interfaces: reading.interfaces,
         volumes: None,
+        claims: Vec::new(),
         other_files: None,
         counted: None,
     }

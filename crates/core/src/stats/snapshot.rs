@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::disk_usage::DiskUsage;
-use crate::ids::PodUid;
+use crate::ids::{FullName, PodUid};
 
 use super::cgroup_stats::{CgroupStats, DeviceNumber};
 use super::file_systems::FileSystemStats;
@@ -150,6 +150,8 @@ pub struct MeasuredPod {
     pub interfaces: Option<Vec<InterfaceCounters>>,
     /// Its emptyDir volumes, where they were counted.
     pub volumes: Option<Vec<MeasuredVolume>>,
+    /// Its volumes of claims, where they were measured.
+    pub claims: Vec<MeasuredClaim>,
     /// Its hosts file and termination messages, where they were counted.
     pub other_files: Option<DiskUsage>,
     /// When volumes and files were counted.
@@ -171,6 +173,17 @@ pub struct MeasuredContainer {
     pub writable_layer: Option<DiskUsage>,
     /// What its logs hold, where they were counted.
     pub logs: Option<DiskUsage>,
+}
+
+/// A volume of a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MeasuredClaim {
+    /// Its name in the pod.
+    pub volume: String,
+    /// The claim that it is of.
+    pub claim: FullName,
+    /// The file system that is mounted, all of which counts as the volume's.
+    pub fs: FileSystemStats,
 }
 
 /// An emptyDir volume.

@@ -297,6 +297,18 @@ pub struct VolumeSummary {
     pub fs: FsSummary,
     /// Its name in the pod.
     pub name: String,
+    /// The claim that it is of.
+    #[serde(rename = "pvcRef", skip_serializing_if = "Option::is_none", default)]
+    pub pvc_ref: Option<PVCReference>,
+}
+
+/// A claim.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PVCReference {
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
 }
 
 /// Processes of a pod.

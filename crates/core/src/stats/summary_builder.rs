@@ -4,18 +4,20 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::disk_usage::DiskUsage;
+use crate::ids::FullName;
 
 use super::cgroup_stats::CgroupStats;
 use super::file_systems::FileSystemStats;
 use super::pressure::{Pressure, PressureWindow};
 use super::proc_files::InterfaceCounters;
 use super::snapshot::{
-    MeasuredCgroup, MeasuredContainer, MeasuredPod, MeasuredVolume, StatsSnapshot, SystemContainer,
+    MeasuredCgroup, MeasuredClaim, MeasuredContainer, MeasuredPod, MeasuredVolume, StatsSnapshot,
+    SystemContainer,
 };
 use super::summary::{
     ContainerSummary, CpuSummary, FsSummary, InterfaceSummary, IoSummary, MemorySummary,
-    NetworkSummary, NodeSummary, PodReference, PodStatsSummary, ProcessSummary, PsiData,
-    PsiSummary, RlimitSummary, RuntimeSummary, StatsSummary, SwapSummary, VolumeSummary,
+    NetworkSummary, NodeSummary, PVCReference, PodReference, PodStatsSummary, ProcessSummary,
+    PsiData, PsiSummary, RlimitSummary, RuntimeSummary, StatsSummary, SwapSummary, VolumeSummary,
 };
 
 /// The interface whose counters stand for the whole network.
@@ -114,7 +116,9 @@ fn add_disks_and_network(
         shown.logs = part_fs(container.logs, snapshot.node_fs.as_ref(), counted);
     }
     let volumes = measured.volumes.iter().flatten();
-    shown.volumes = volumes.map(|it| volume(it, snapshot.node_fs.as_ref(), counted)).collect();
+    let volumes = volumes.map(|it| volume(it, snapshot.node_fs.as_ref(), counted));
+    let claims = measured.claims.iter().map(|it| claim(it, snapshot.at));
+    shown.volumes = volumes.chain(claims).collect();
     let held = ephemeral_storage(measured);
     shown.ephemeral_storage = part_fs(held, snapshot.node_fs.as_ref(), counted);
 }
@@ -228,8 +232,7 @@ fn runtime(snapshot: &StatsSnapshot) -> Option<RuntimeSummary> {
 
 /// All of a file system.
 fn whole_fs(fs: &FileSystemStats, at: Timestamp) -> FsSummary {
-    let inodes = fs.inodes.saturating_sub(fs.inodes_free);
-    on_fs(DiskUsage { bytes: fs.used, inodes }, fs, at)
+    on_fs(DiskUsage { bytes: fs.used, inodes: fs.inodes_used() }, fs, at)
 }
 
 /// A part of a file system.
@@ -283,5 +286,14 @@ fn volume(volume: &MeasuredVolume, fs: Option<&FileSystemStats>, at: Timestamp) 
             ..of_unknown_fs(volume.usage, at)
         },
     };
-    VolumeSummary { fs, name }
+    VolumeSummary { fs, name, pvc_ref: None }
+}
+
+fn claim(measured: &MeasuredClaim, at: Timestamp) -> VolumeSummary {
+    let FullName { name, namespace } = measured.claim.clone();
+    VolumeSummary {
+        fs: whole_fs(&measured.fs, at),
+        name: measured.volume.clone(),
+        pvc_ref: Some(PVCReference { name, namespace }),
+    }
 }

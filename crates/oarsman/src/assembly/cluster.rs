@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
+use oarsman_agent::AgentMetrics;
 use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{self, Connection, CredentialsConfig};
 use oarsman_cluster::{ApiServer, Cluster, ObjectSettings, Standalone};
 use oarsman_state::{CheckpointKeys, CheckpointStore, EncryptedCheckpoints};
-use oarsman_sync::TaskPanics;
 
 use crate::settings::{AgentSettings, ClusterSettings};
 
@@ -25,7 +25,7 @@ pub(super) async fn join(
     settings: &AgentSettings,
     manifest_set: Option<&ManifestSet>,
     clock: &Arc<dyn Clock>,
-    panics: &TaskPanics,
+    metrics: &AgentMetrics,
 ) -> Result<ClusterSeams> {
     let Some(joining) = &settings.cluster else {
         let alone =
@@ -38,7 +38,8 @@ pub(super) async fn join(
         freshness: joining.freshness,
         rate: joining.request_limits.requests,
         projections: joining.projections,
-        panics: panics.clone(),
+        panics: metrics.panics.clone(),
+        certificate_states: metrics.pod_certificates.clone(),
     };
     let server = server.with_settings(objects, joining.request_limits.events);
     Ok(ClusterSeams {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use oarsman_agent::manifest;
-use oarsman_core::image::providers::providers;
+use oarsman_core::image::providers::{config_hash, providers};
 use oarsman_kubelet_config::flags::ProgramFlags;
 use serde_json::Value;
 
@@ -22,7 +22,9 @@ pub(super) fn read(flags: &ProgramFlags, tokens_enabled: bool) -> Result<Credent
     let config = Path::new(&flags.image_credential_provider_config);
     let cannot = || format!("cannot use {} ({FLAG})", config.display());
     let files = files(config).with_context(cannot)?;
-    let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>>>()?;
+    let contents = files.iter().map(|path| contents(path)).collect::<Result<Vec<_>>>()?;
+    let texts = files.iter().zip(&contents).map(|(path, bytes)| text(path, bytes));
+    let texts = texts.collect::<Result<Vec<_>>>()?;
     let known = providers(&texts, tokens_enabled).with_context(cannot)?;
     let directory = PathBuf::from(&flags.image_credential_provider_bin_dir);
     for provider in &known {
@@ -35,7 +37,7 @@ pub(super) fn read(flags: &ProgramFlags, tokens_enabled: bool) -> Result<Credent
             path.display()
         );
     }
-    Ok(CredentialProviders { known, directory })
+    Ok(CredentialProviders { known, directory, hash: Some(config_hash(&contents)) })
 }
 
 /// The file itself, or the files of the directory by name.
@@ -54,10 +56,13 @@ fn files(config: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn text(path: &Path) -> Result<Value> {
+fn contents(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("cannot use {} ({FLAG})", path.display()))
+}
+
+fn text(path: &Path, bytes: &[u8]) -> Result<Value> {
     let cannot = || format!("cannot use {} ({FLAG})", path.display());
-    let bytes = fs::read(path).with_context(cannot)?;
-    let mut documents = manifest::documents(&bytes).with_context(cannot)?;
+    let mut documents = manifest::documents(bytes).with_context(cannot)?;
     ensure!(
         documents.len() == 1,
         "{} holds {} documents instead of one",
@@ -104,6 +109,9 @@ mod tests {
             found.known.into_iter().map(|one| one.name).collect::<Vec<_>>()
         };
         assert_eq!(names(read(&flags(&config, &bin), true).unwrap()), ["first", "second"]);
+        let hash = |path: &Path| read(&flags(path, &bin), true).unwrap().hash.unwrap();
+        assert_ne!(hash(&config), hash(&config.join("b.yaml")), "every file counts");
+        assert_eq!(read(&ProgramFlags::default(), true).unwrap().hash, None);
         assert_eq!(names(read(&flags(&config.join("b.yaml"), &bin), true).unwrap()), ["second"]);
         assert_eq!(names(read(&ProgramFlags::default(), true).unwrap()), [""; 0]);
         let gone = format!("{:#}", read(&flags(&at.path().join("gone"), &bin), true).unwrap_err());

@@ -1,8 +1,14 @@
 //! The numbers of `/metrics` and `/metrics/probes`: those of the agent, of its pods, of its process and of the program.
 
+mod disks;
+mod startup;
+#[cfg(test)]
+mod tests;
+
 use std::env;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use oarsman_agent::{ActivePodsReader, AgentMetrics, write_pod_counts};
 use oarsman_clock::Clock;
@@ -22,11 +28,10 @@ use super::kubernetes_version;
 use crate::assembly::Agent;
 use crate::settings::AgentSettings;
 
-#[cfg(test)]
-mod tests;
+use disks::DiskMetrics;
+use startup::write_node_startup;
 
 /// What the numbers are read from when they are asked for.
-#[derive(Debug)]
 pub(super) struct KubeletMetrics {
     agent: Arc<AgentMetrics>,
     pods: ActivePodsReader,
@@ -38,6 +43,9 @@ pub(super) struct KubeletMetrics {
     /// None until the servers have a certificate.
     serving_certificate: Guarded<Option<CertificateRecord>>,
     process: Option<ProcessReader>,
+    disks: DiskMetrics,
+    /// Of the files that configure credential provider plugins; none if there are none.
+    providers_hash: Option<String>,
     /// None unless traces are configured.
     tracer: Option<Arc<Tracer>>,
     clock: Arc<dyn Clock>,
@@ -54,6 +62,8 @@ impl KubeletMetrics {
             client_certificate: agent.client_certificate(),
             serving_certificate: Guarded::default(),
             process: ProcessReader::new().ok(),
+            disks: DiskMetrics { pull_records: agent.pull_records(), claims: agent.stats() },
+            providers_hash: settings.providers.hash.clone(),
             tracer: agent.tracer(),
             clock: Arc::clone(clock),
         }
@@ -129,20 +139,39 @@ impl KubeletMetrics {
         }
     }
 
+    fn write_credentials(&self, out: &mut Exposition) {
+        if let Some(hash) = &self.providers_hash {
+            let help = "The configuration of credential provider plugins; the value is always 1.";
+            out.family("kubelet_credential_provider_config_info", MetricKind::Gauge, help)
+                .sample(&[("hash", hash)], 1.0);
+        }
+        let help = "Certificates that pods have in volumes.";
+        let mut family = out.family("kubelet_podcertificate_states", MetricKind::Gauge, help);
+        for ((signer, state), count) in self.agent.pod_certificates.counts(self.clock.wall()) {
+            family.sample(&[("signer_name", &signer), ("state", state)], count as f64);
+        }
+    }
+
     /// Without /proc nothing is known of the process.
     fn write_process(&self, out: &mut Exposition) {
-        if let Some(usage) = self.process.and_then(|process| process.read().ok()) {
+        let usage = self.process.and_then(|process| process.read().ok());
+        let durations = self.agent.node_startup.lock().durations();
+        write_node_startup(&durations, usage.map(|usage| usage.after_boot), out);
+        if let Some(usage) = usage {
             write_usage(&usage, out);
         }
     }
 }
 
+#[async_trait]
 impl MetricsSource for KubeletMetrics {
-    fn write_kubelet_metrics(&self, out: &mut Exposition) {
+    async fn write_kubelet_metrics(&self, out: &mut Exposition) {
         self.write_node(out);
         self.write_pods(out);
         self.agent.write(out);
+        self.disks.write(out).await;
         self.write_certificates(out);
+        self.write_credentials(out);
         self.write_program(out);
         self.write_process(out);
         self.write_spans(out);

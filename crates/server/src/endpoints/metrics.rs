@@ -19,7 +19,7 @@ pub(super) fn routes() -> Router<Arc<EndpointState>> {
 }
 
 async fn kubelet(State(state): State<Arc<EndpointState>>, permit: ListPermit) -> Response {
-    permit.send(CONTENT_TYPE, state.metrics.kubelet_text())
+    permit.send(CONTENT_TYPE, state.metrics.kubelet_text().await)
 }
 
 async fn probes(State(state): State<Arc<EndpointState>>, permit: ListPermit) -> Response {

@@ -197,6 +197,7 @@ impl HttpBody for MeasuredBody {
 
 #[cfg(test)]
 mod tests {
+    use async_trait::async_trait;
     use axum::body::to_bytes;
     use axum::http::StatusCode;
     use axum::routing::get;
@@ -208,13 +209,14 @@ mod tests {
 
     struct NoSource;
 
+    #[async_trait]
     impl MetricsSource for NoSource {
-        fn write_kubelet_metrics(&self, _: &mut Exposition) {}
+        async fn write_kubelet_metrics(&self, _: &mut Exposition) {}
         fn write_probe_metrics(&self, _: &mut Exposition) {}
     }
 
-    fn samples(metrics: &ServerMetrics) -> Vec<String> {
-        let text = metrics.kubelet_text();
+    async fn samples(metrics: &ServerMetrics) -> Vec<String> {
+        let text = metrics.kubelet_text().await;
         let is_sample = |line: &&str| !line.starts_with('#') && !line.contains("seconds");
         text.lines().filter(is_sample).map(str::to_owned).collect()
     }
@@ -260,7 +262,7 @@ mod tests {
             format!("kubelet_http_inflight_requests{other} 0"),
             format!("kubelet_http_inflight_requests{probes} 0"),
         ];
-        assert_eq!(samples(&metrics), expected);
+        assert_eq!(samples(&metrics).await, expected);
     }
 
     #[tokio::test]
@@ -277,16 +279,16 @@ mod tests {
             &metrics,
             ServerType::ReadOnly,
         );
-        let in_flight = || {
-            let last = samples(&metrics).pop().unwrap();
+        let in_flight = async || {
+            let last = samples(&metrics).await.pop().unwrap();
             last.rsplit_once(' ').unwrap().1.to_owned()
         };
         let answer = ask(&router, "GET", "/exec").await;
-        assert_eq!(in_flight(), "1", "the answer is not sent yet");
+        assert_eq!(in_flight().await, "1", "the answer is not sent yet");
         assert_eq!(to_bytes(answer.into_body(), 100).await.unwrap(), "answer");
-        assert_eq!(in_flight(), "1", "the upgraded connection is open");
+        assert_eq!(in_flight().await, "1", "the upgraded connection is open");
         kept.lock().take();
-        assert_eq!(in_flight(), "0");
-        assert!(metrics.kubelet_text().contains("seconds_count{method=\"GET\",path=\"exec\",server_type=\"readonly\",long_running=\"true\"} 1\n"));
+        assert_eq!(in_flight().await, "0");
+        assert!(metrics.kubelet_text().await.contains("seconds_count{method=\"GET\",path=\"exec\",server_type=\"readonly\",long_running=\"true\"} 1\n"));
     }
 }

@@ -121,8 +121,9 @@ impl StatsProvider for FakeNodeStats {
 /// One number of the agent and one of its probes.
 pub(super) struct FakeMetrics;
 
+#[async_trait]
 impl MetricsSource for FakeMetrics {
-    fn write_kubelet_metrics(&self, out: &mut Exposition) {
+    async fn write_kubelet_metrics(&self, out: &mut Exposition) {
         out.single("kubelet_running_pods", MetricKind::Gauge, "Pods.", 2.0);
     }
 

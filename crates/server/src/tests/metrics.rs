@@ -140,6 +140,6 @@ async fn metrics_need_the_right_to_read_them() {
     }
     let refused =
         "{method=\"GET\",path=\"pods\",server_type=\"readwrite\",long_running=\"false\"} 1";
-    let text = metrics.kubelet_text();
+    let text = metrics.kubelet_text().await;
     assert!(text.contains(refused), "a request that is refused counts: {text}");
 }

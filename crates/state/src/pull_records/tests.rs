@@ -33,6 +33,9 @@ async fn intents_and_records_are_where_the_go_kubelet_looks_for_them() {
         let directory = fs::metadata(path.parent().unwrap()).unwrap();
         assert_eq!(directory.permissions().mode() & 0o7777, 0o700);
     }
+    fs::write(root.path().join("image_manager/pulled/notes"), "").unwrap();
+    let counts = PullRecordCounts { intents: 1, pulled: 1 };
+    assert_eq!(records.counts().await.unwrap(), counts, "other files are none");
     let again = PullRecordFiles::open(root.path());
     assert_eq!(again.intents().await.unwrap().images, ["r.io/a:1".to_owned()].into());
     let record = again.pulled("sha256:a").await.unwrap().unwrap();

@@ -1,25 +1,37 @@
 //! The kubelet's own metrics, read by Debian's promtool and compared with what the test itself knows.
 
+mod agent_families;
+mod documented;
+mod group_families;
+mod group_rows;
+mod load;
+mod plugins;
+mod presence;
+mod scrape;
+mod second_sources;
+mod server_families;
+
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use oarsman_core::exposition::strict::{self, SampleValues};
-use oarsman_e2e::cluster::{MAX_WAIT, TestCluster, long_running_pod};
+use oarsman_e2e::cluster::{MAX_WAIT, TestCluster};
 use oarsman_e2e::inspect::eventually;
-use oarsman_e2e::manifest::{PodManifest, image, pod};
-use oarsman_e2e::scenario::ScenarioContext;
-use oarsman_e2e::server_clients::get_text;
-use oarsman_rig::{images, parts};
-use serde_json::json;
+use oarsman_e2e::scenario::{ScenarioContext, under_test};
+use oarsman_rig::{KubeletOptions, parts};
+use tokio::time::Instant;
 
-const KUBELET_PORT: u16 = 10250;
-const PODS: usize = 3;
-const ENDPOINTS: [&str; 3] = ["/metrics", "/metrics/probes", "/metrics/slis"];
-/// What promtool holds against names of the Go kubelet, which are kept.
-const GO_NAMES: [&str; 5] = [
+use plugins::{ANSWERING, FAILING, NotingPlugins};
+use scrape::{Growth, Scrape, kinds, text};
+use second_sources::SecondSources;
+
+const ENDPOINTS: [&str; 4] = ["/metrics", "/metrics/probes", "/metrics/slis", "/metrics/cadvisor"];
+/// What promtool holds against names of the Go kubelet and of cAdvisor, which are kept.
+const GO_NAMES: [&str; 7] = [
+    "container_fs_inodes_total",
+    "container_memory_failcnt",
     "kubelet_certificate_manager_client_expiration_renew_errors",
     "kubelet_evented_pleg_connection_error_count",
     "kubelet_evented_pleg_connection_success_count",
@@ -31,82 +43,72 @@ pub(super) async fn the_kubelets_metrics_say_what_the_test_knows(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let promtool = parts::promtool()?.context("promtool comes from Debian's packages")?;
-    let cluster = TestCluster::start(cx).await?;
-    let before = scrape(&cluster, "/metrics").await?;
-    for number in 1..PODS {
-        cluster.run(&long_running_pod(&format!("plain-{number}"))).await?;
-    }
-    cluster.run(&probed()).await?;
-    cluster.wait_until_ready(PODS).await?;
-    let running = async || running_pods(&scrape(&cluster, "/metrics").await?);
-    let expected = running_pods(&before)? + PODS as f64;
-    eventually(MAX_WAIT, "the pods are counted", running, |count| *count == expected).await?;
-    let made = sandboxes(&scrape(&cluster, "/metrics").await?) - sandboxes(&before);
-    ensure!(made == PODS as f64, "{made} sandboxes of {PODS}");
-    compare_probes(&cluster).await?;
-    let healthy = scrape(&cluster, "/metrics/slis").await?;
-    let healthy = healthy.get("kubernetes_healthcheck{name=\"syncloop\",type=\"healthz\"}");
-    ensure!(healthy == Some(&1.0), "the sync loop: {healthy:?}");
+    let documented = documented::families()?;
+    let plugins = NotingPlugins::write(&cx.scratch())?;
+    let cluster = start(cx, &plugins).await?;
+    let (began, mut sources) = (Instant::now(), SecondSources::default());
+    let before = Scrape::of(&cluster, "/metrics").await?;
+    let load = load::run(cx, &cluster).await?;
+    let after = settled(&cluster, &load).await?;
+    let grown = Growth { before: &before, after: &after };
+    agent_families::compare_counts(&mut sources, &load, &grown, began.elapsed().as_secs_f64())?;
+    agent_families::compare_gauges(&mut sources, cx, &cluster).await?;
+    agent_families::compare_disks(&mut sources, &cluster, &cx.scratch().join("disk")).await?;
+    let noted = [plugins.executions(ANSWERING)?, plugins.executions(FAILING)?];
+    let now = Scrape::of(&cluster, "/metrics").await?;
+    agent_families::compare_plugins(&mut sources, &plugins, noted, &now)?;
+    server_families::compare_requests(&mut sources, &cluster).await?;
+    server_families::compare_program(&mut sources, &cluster, &now).await?;
+    server_families::compare_process(&mut sources, &cluster).await?;
+    group_families::compare_groups(&mut sources, cx, &cluster, &now).await?;
+    compare_probes(&mut sources, &cluster).await?;
+    let mut shown = BTreeMap::new();
     for endpoint in ENDPOINTS {
-        check(&promtool, &text(&cluster, endpoint).await?).context(endpoint)?;
+        let text = text(&cluster, endpoint).await?;
+        check(&promtool, &text).context(endpoint)?;
+        shown.extend(kinds(&text));
     }
-    Ok(())
+    sources.finish(&documented, &shown)?;
+    load::remove_disk(&cluster).await
 }
 
-/// A pod whose container counts its probes.
-fn probed() -> PodManifest {
-    let count = json!({ "exec": { "command": ["sh", "-c", "echo asked >> /count"] } });
-    let mut probe = count;
-    probe["periodSeconds"] = json!(1);
-    // A busy machine may be slow, and no failure may restart the container, which would lose its count.
-    probe["timeoutSeconds"] = json!(30);
-    probe["failureThreshold"] = json!(1000);
-    let main = image("main", images::BUSYBOX)
-        .with("command", json!(["sleep", "100000"]))
-        .with("livenessProbe", probe);
-    pod("probed").with("terminationGracePeriodSeconds", 1).container(main)
+/// A cluster whose agent has these plugins.
+async fn start(cx: &ScenarioContext, plugins: &NotingPlugins) -> Result<TestCluster> {
+    cx.set_cleanup_timeout(MAX_WAIT * 2);
+    let plane = cx.cluster().await?;
+    let options = KubeletOptions { flags: plugins.flags(), ..KubeletOptions::default() };
+    let agent = cx.join(&under_test()?, &options)?;
+    agent.start()?;
+    plane.until_node_is_ready(agent.name(), MAX_WAIT).await?;
+    Ok(TestCluster { plane, agent })
 }
 
-async fn text(cluster: &TestCluster, path: &str) -> Result<String> {
-    let server = SocketAddr::from((cluster.plane.node_address(), KUBELET_PORT));
-    get_text(server, cluster.plane.kubelet_client(), path).await
-}
-
-async fn scrape(cluster: &TestCluster, path: &str) -> Result<SampleValues> {
-    strict::read(&text(cluster, path).await?).map_err(anyhow::Error::msg)
-}
-
-fn running_pods(values: &SampleValues) -> Result<f64> {
-    values.get("kubelet_running_pods").copied().context("kubelet_running_pods")
-}
-
-/// Sandboxes that the runtime made.
-fn sandboxes(values: &SampleValues) -> f64 {
-    let of = |name: &str| {
-        let series =
-            format!("kubelet_runtime_operations_{name}{{operation_type=\"run_podsandbox\"}}");
-        values.get(&series).copied().unwrap_or_default()
+/// The numbers once the agent has noticed what the API server shows: counts of starts follow the watch of pods.
+async fn settled(cluster: &TestCluster, load: &load::KnownLoad) -> Result<Scrape> {
+    let look = async || Scrape::of(cluster, "/metrics").await;
+    let is_noticed = |now: &Scrape| {
+        let starts = now.sum("kubelet_pod_start_sli_duration_seconds_count", &[]);
+        starts >= load.running + load.deleted
+            && now.sum("kubelet_terminated_containers_total", &["exit_code=\"3\""]) >= load.ended
     };
-    of("total") - of("errors_total")
+    eventually(MAX_WAIT, "starts and ends are counted", look, is_noticed).await
 }
 
 /// Each probe wrote a line before it was counted, and goes on.
-async fn compare_probes(cluster: &TestCluster) -> Result<()> {
+async fn compare_probes(sources: &mut SecondSources, cluster: &TestCluster) -> Result<()> {
     let lines = async || {
         let counted = cluster.kubectl(&["exec", "probed", "--", "cat", "/count"]).await?;
         Ok(counted.lines().count() as f64)
     };
     let first = eventually(MAX_WAIT, "three probes", lines, |lines| *lines >= 3.0).await?;
-    let values = scrape(cluster, "/metrics/probes").await?;
+    let values = Scrape::of(cluster, "/metrics/probes").await?;
     let last = lines().await?;
-    let is_ours = |series: &str| {
-        series.starts_with("prober_probe_total{probe_type=\"Liveness\"")
-            && series.contains("pod=\"probed\"")
-    };
-    let counted: f64 = values.iter().filter(|(series, _)| is_ours(series)).map(|(_, it)| it).sum();
-    let is_right = first - 1.0 <= counted && counted <= last;
-    ensure!(is_right, "{counted} probes, and between {first} and {last} lines of them");
-    Ok(())
+    let labels = ["probe_type=\"Liveness\"", "pod=\"probed\""];
+    let name = "prober_probe_total";
+    let counted = values.value(name, &labels)?;
+    sources.between(name, counted, first - 1.0, last)?;
+    let name = "prober_probe_duration_seconds";
+    sources.equal(name, values.value(&format!("{name}_count"), &labels)?, counted)
 }
 
 /// promtool reads the text, and holds nothing against it but names that are the Go kubelet's.

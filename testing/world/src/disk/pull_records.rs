@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use oarsman_core::image::pull_records::{
-    CompletedPull, ImagePulledRecord, PullIntents, file_name, intent_text, parse_intent,
+    CompletedPull, ImagePulledRecord, PullIntents, PullRecordCounts, file_name, intent_text,
+    parse_intent,
 };
 use oarsman_state::{FileError, PullRecords};
 
@@ -92,5 +93,11 @@ impl PullRecords for FakeDisk {
             stored.pulled.remove(&file_name(image_ref));
         }
         Ok(())
+    }
+
+    async fn counts(&self) -> Result<PullRecordCounts, FileError> {
+        let stored = lock(&self.0.pull_records);
+        let (intents, pulled) = (stored.pulling.len() as u64, stored.pulled.len() as u64);
+        Ok(PullRecordCounts { intents, pulled })
     }
 }

@@ -15,8 +15,8 @@ use oarsman_clock::Clock;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::pod_certificate::{
-    CertificateSource, IssuedCertificate, PodCertificate, RequestOutcome, certificate_sources,
-    outcome,
+    CertificateSource, CertificateState, IssuedCertificate, PodCertificate, Refusal,
+    RequestOutcome, certificate_sources, outcome,
 };
 use oarsman_core::references::ObjectChange;
 use oarsman_core::token::service_account_name;
@@ -29,6 +29,7 @@ use super::super::jitter::JitteredBackoff;
 use super::CALL;
 use super::cached_value::CachedValue;
 use super::change_feed::ChangeFeed;
+use super::pod_certificate_states::PodCertificateStates;
 use super::pod_key::PodKey;
 use super::watched_set::WatchedSet;
 use crate::{ClusterError, Result};
@@ -44,6 +45,7 @@ pub(super) type PodCertificates =
 pub(super) struct PodCertificateManager {
     requester: Arc<Requester>,
     panics: TaskPanics,
+    states: PodCertificateStates,
     /// Never held over an await.
     cached: Guarded<BTreeMap<(PodUid, CertificateSource), CachedCertificate>>,
 }
@@ -71,6 +73,7 @@ impl PodCertificateManager {
         clock: Arc<dyn Clock>,
         changes: ChangeFeed,
         panics: TaskPanics,
+        states: PodCertificateStates,
     ) -> Self {
         let requests = WatchedSet {
             client: client.clone(),
@@ -84,7 +87,7 @@ impl PodCertificateManager {
         };
         let node = node.to_owned();
         let requester = Arc::new(Requester { client, node, clock, changes, requests });
-        Self { requester, panics, cached: Guarded::default() }
+        Self { requester, panics, states, cached: Guarded::default() }
     }
 
     /// The certificates that a pod has in its volumes, or why it has none.
@@ -103,6 +106,7 @@ impl PodCertificateManager {
 
     pub(super) fn forget(&self, pod: &PodUid) {
         self.cached.lock().retain(|(uid, _), _| uid != pod);
+        self.states.forget(pod);
     }
 
     fn claim(&self, pod: &Pod) -> Vec<(CertificateSource, CachedValue<PodCertificate>)> {
@@ -110,22 +114,30 @@ impl PodCertificateManager {
         let mut cached = self.cached.lock();
         let claim = |(source, projection): (CertificateSource, &PodCertificateProjection)| {
             let entry = cached.entry((uid.clone(), source.clone()));
-            let entry = entry.or_insert_with(|| self.start_refresh(pod, projection));
+            let entry = entry.or_insert_with(|| self.start_refresh(pod, &source, projection));
             (source, entry.certificate.clone())
         };
         sources.into_iter().map(claim).collect()
     }
 
     /// Volumes of a pod cannot be changed, so the source stays as it is.
-    fn start_refresh(&self, pod: &Pod, projection: &PodCertificateProjection) -> CachedCertificate {
+    fn start_refresh(
+        &self,
+        pod: &Pod,
+        source: &CertificateSource,
+        projection: &PodCertificateProjection,
+    ) -> CachedCertificate {
         let certificate = CachedValue::new();
+        self.states.begin(&pod.uid(), source, &projection.signer_name);
         let refresher = Arc::new(CertificateRefresher {
             requester: Arc::clone(&self.requester),
             pod: pod.full_name(),
             uid: pod.uid(),
             account: service_account_name(pod).to_owned(),
+            source: source.clone(),
             projection: projection.clone(),
             certificate: certificate.clone(),
+            states: self.states.clone(),
         });
         let task = restarted(TaskName::PodCertificateRefresh, self.panics.clone(), move || {
             Arc::clone(&refresher).run()
@@ -140,15 +152,17 @@ struct CertificateRefresher {
     pod: FullName,
     uid: PodUid,
     account: String,
+    source: CertificateSource,
     projection: PodCertificateProjection,
     certificate: CachedValue<PodCertificate>,
+    states: PodCertificateStates,
 }
 
 /// What became of a key and its request.
 enum Obtained {
     Issued(PodCertificate, IssuedCertificate),
     /// The same request would be refused again.
-    Refused(String),
+    Refused(Refusal, String),
 }
 
 impl CertificateRefresher {
@@ -161,12 +175,17 @@ impl CertificateRefresher {
                     (backoff, failures) = (JitteredBackoff::SLOW, 0);
                     let now = self.requester.clock.wall();
                     expires = Instant::now().checked_add(issued.expires_after(now));
+                    self.states.set(&self.uid, &self.source, issued.state());
                     if self.certificate.set(certificate) {
                         self.tell();
                     }
                     sleep(issued.refresh_after(now)).await;
                 }
-                Ok(Obtained::Refused(why)) => return self.end_with(why, expires).await,
+                Ok(Obtained::Refused(refusal, why)) => {
+                    let state = CertificateState::Refused(refusal);
+                    self.states.set(&self.uid, &self.source, state);
+                    return self.end_with(why, expires).await;
+                }
                 Err(error) => {
                     tracing::debug!(pod = %self.pod, uid = %self.uid, %error, "pod certificate not renewed, will retry");
                     match expires.is_some_and(|expires| expires <= Instant::now()) {
@@ -202,7 +221,7 @@ impl CertificateRefresher {
         let made = PodKey::generate(&self.projection.key_type);
         let key = match made {
             Ok(key) => key,
-            Err(why) => return Ok(Obtained::Refused(why)),
+            Err(why) => return Ok(Obtained::Refused(Refusal::Failed, why)),
         };
         let request = self.request(&key).await?;
         // Watched before it is created, so that no answer is missed.
@@ -228,7 +247,7 @@ impl CertificateRefresher {
                 let (key, chain) = (key.pem().into(), issued.chain.as_str().into());
                 return Ok(Obtained::Issued(PodCertificate { key, chain }, issued));
             }
-            Ok(RequestOutcome::Refused(why)) => return Ok(Obtained::Refused(why)),
+            Ok(RequestOutcome::Refused(how, why)) => return Ok(Obtained::Refused(how, why)),
             Ok(RequestOutcome::Pending) => format!("podcertificaterequest {name} was deleted"),
             Err(_) => format!("podcertificaterequest {name} was not answered"),
         };

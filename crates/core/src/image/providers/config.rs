@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::CredentialProvider;
 use super::token_attributes::TokenAttributesEntry;
 use crate::duration;
+use crate::hash::sha256_hex;
 
 const KIND: &str = "CredentialProviderConfig";
 const GROUP: &str = "kubelet.config.k8s.io/";
@@ -151,4 +152,11 @@ fn provider(entry: Entry, tokens_enabled: bool) -> Result<CredentialProvider, Pr
         env,
         token_attributes,
     })
+}
+
+/// The hash of the files, in their order. Each has its length before it, so that what is moved from one file to the next is a change.
+pub fn config_hash(files: &[Vec<u8>]) -> String {
+    let with_length = |bytes: &Vec<u8>| [&(bytes.len() as u64).to_be_bytes()[..], bytes].concat();
+    let all: Vec<u8> = files.iter().flat_map(with_length).collect();
+    format!("sha256:{}", sha256_hex(&all))
 }

@@ -150,3 +150,15 @@ fn a_response_is_cached_for_its_coverage_and_its_duration() {
         assert!(cache.find(about, at(11)).is_none());
     }
 }
+
+#[test]
+fn the_hash_of_the_config_tells_contents_and_their_division_apart() {
+    let files = |texts: &[&str]| {
+        config_hash(&texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>())
+    };
+    // Of eight bytes of the length, and the byte itself.
+    let one = "sha256:3b196fd4907bedf51c3090e9835f2f7cb61e7ee1b2299ea3b8fed9b4183a822a";
+    assert_eq!(files(&["a"]), one);
+    assert_ne!(files(&["ab", "c"]), files(&["a", "bc"]));
+    assert_ne!(files(&["a"]), files(&["b"]));
+}

@@ -49,17 +49,44 @@ fn intended(image: &str) -> PullHistory {
     PullHistory::Known { record: None, intents }
 }
 
+fn check(
+    policy: &CredentialVerificationPolicy,
+    history: &PullHistory,
+    presented: &[TrackedAuthConfig],
+) -> MustPullResult {
+    let names = NAMES.map(str::to_owned);
+    let image = ImageOnNode { requested: IMAGE, names: &names };
+    match policy.required_proof(image, history) {
+        RequiredProof::Decided(result) => result,
+        RequiredProof::OneOf(known) => {
+            MustPullResult::by_credentials(&match_credentials(known, presented))
+        }
+    }
+}
+
 fn may_use(
     policy: &CredentialVerificationPolicy,
     history: &PullHistory,
     presented: &[TrackedAuthConfig],
 ) -> bool {
-    let names = NAMES.map(str::to_owned);
-    let image = ImageOnNode { requested: IMAGE, names: &names };
-    match policy.required_proof(image, history) {
-        RequiredProof::None => true,
-        RequiredProof::Pull => false,
-        RequiredProof::OneOf(known) => match_credentials(known, presented) != CredentialMatch::None,
+    check(policy, history, presented).may_use()
+}
+
+#[test]
+fn metrics_tell_policy_record_pull_and_unreadable_records_apart() {
+    use CredentialVerificationPolicy as P;
+    let mine = secret("u1", "a", "p1");
+    let rows = [
+        (P::NeverVerify, PullHistory::Unreadable, "credentialPolicyAllowed"),
+        (P::AlwaysVerify, PullHistory::Unreadable, "error"),
+        (P::AlwaysVerify, intended(IMAGE), "mustAuthenticate"),
+        (P::AlwaysVerify, with(None), "credentialRecordFound"),
+        (P::AlwaysVerify, with(Some(&mine)), "credentialRecordFound"),
+        (P::AlwaysVerify, with(Some(&secret("u2", "b", "p2"))), "mustAuthenticate"),
+    ];
+    for (policy, history, label) in rows {
+        let result = check(&policy, &history, std::slice::from_ref(&mine));
+        assert_eq!(result.label(), label, "{policy:?} {history:?}");
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::super::*;
 use crate::disk_usage::DiskUsage;
+use crate::ids::FullName;
 use crate::time::{Mono, Now};
 
 pub(super) fn wall(second: i64) -> Timestamp {
@@ -103,6 +104,18 @@ fn pod() -> MeasuredPod {
                 is_on_disk: false,
             },
         ]),
+        claims: vec![MeasuredClaim {
+            volume: "db".to_owned(),
+            claim: FullName { name: "db-0".to_owned(), namespace: "shop".to_owned() },
+            fs: FileSystemStats {
+                device: (254, 9),
+                capacity: 5000,
+                available: 3000,
+                used: 1500,
+                inodes: 40,
+                inodes_free: 30,
+            },
+        }],
         other_files: Some(DiskUsage { bytes: 512, inodes: 1 }),
         counted: Some(wall(990)),
     }

@@ -80,6 +80,11 @@ fn the_whole_summary_has_the_fields_of_the_api() {
         "time": counted, "name": "fast", "usedBytes": 1000, "inodesUsed": 3, "capacityBytes": 3000, "availableBytes": 2000,
     });
     assert_eq!(pod["volume"][1], in_memory);
+    let of_claim = json!({
+        "time": now, "name": "db", "pvcRef": { "name": "db-0", "namespace": "shop" }, "capacityBytes": 5000,
+        "availableBytes": 3000, "usedBytes": 1500, "inodes": 40, "inodesFree": 30, "inodesUsed": 10,
+    });
+    assert_eq!(pod["volume"][2], of_claim);
     let all = 8192 + 4096 + 16_384 + 512;
     assert_eq!(pod["ephemeral-storage"], fs(counted, all, 4 + 2 + 8 + 1), "none of memory");
 
@@ -117,6 +122,7 @@ fn what_was_not_measured_is_absent() {
     (snapshot.node_fs, snapshot.image_fs) = (None, None);
     let pod = &mut snapshot.pods[0];
     (pod.volumes, pod.other_files, pod.counted) = (None, None, None);
+    pod.claims.clear();
     (pod.containers[0].writable_layer, pod.containers[0].logs) = (None, None);
     (pod.cgroup.stats.cpu, pod.cgroup.nano_cores, pod.interfaces) = (None, None, None);
     let shown = serde_json::to_value(full_summary(&snapshot)).unwrap();

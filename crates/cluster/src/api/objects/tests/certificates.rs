@@ -5,7 +5,7 @@ use oarsman_core::pem;
 use oarsman_core::pod_certificate::CertificateSource;
 use oarsman_core::trust_bundle::TrustBundleName;
 
-use super::super::ProjectionGates;
+use super::super::{PodCertificateStates, ProjectionGates};
 use super::*;
 
 const BUNDLES: &str = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles";
@@ -163,22 +163,33 @@ async fn a_certificate_is_requested_issued_and_refreshed_with_a_new_key() {
 #[tokio::test(start_paused = true)]
 async fn a_denial_is_final_and_the_old_certificate_counts_until_it_expires() {
     let server = server_with_identities();
-    let (objects, pod) = (with_gates(&server), with_certificate("a", "ED25519"));
+    let states = PodCertificateStates::default();
+    let projections = ProjectionGates { trust_bundles: true, pod_certificates: true };
+    let certificate_states = states.clone();
+    let settings = ObjectSettings { projections, certificate_states, ..ObjectSettings::default() };
+    let (objects, pod) = (objects_with(&server, settings), with_certificate("a", "ED25519"));
+    let counts = || states.counts(jiff::Timestamp::now()).into_iter().collect::<Vec<_>>();
+    let one = |state: &'static str| vec![(("acme/ca".to_owned(), state), 1)];
     certificate(&objects, &pod).await.unwrap_err();
+    assert_eq!(counts(), one("not_yet_issued"));
     decide(&server, &issued(b"first", 3600));
     run_ready_tasks().await;
+    assert_eq!(counts(), one("fresh"));
     let first = certificate(&objects, &pod).await.unwrap();
     seconds(3610).await;
     let condition = json!({ "type": "Denied", "status": "True", "reason": "Policy", "message": "no", "lastTransitionTime": "2026-01-01T00:00:00Z" });
     decide(&server, &json!({ "conditions": [condition] }));
     run_ready_tasks().await;
     assert_eq!(certificate(&objects, &pod).await, Ok(first));
+    assert_eq!(counts(), one("denied"));
     seconds(3600).await;
     let why = certificate(&objects, &pod).await.unwrap_err();
     assert!(why.contains("denied the request: Policy: no"), "{why}");
     assert_eq!(server.objects(REQUESTS).len(), 2, "it is not asked again");
     let why = certificate(&objects, &with_certificate("b", "RSA4096")).await.unwrap_err();
     assert!(why.contains("use ECDSAP256, ECDSAP384 or ED25519"), "{why}");
+    objects.forget(&PodUid::from("a"));
+    assert_eq!(counts(), one("failed"), "that of the pod that cannot have its key");
 }
 
 #[tokio::test(start_paused = true)]
