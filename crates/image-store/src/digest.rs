@@ -83,6 +83,7 @@ impl<'de> Deserialize<'de> for Digest {
 }
 
 /// Bytes that went past, with their digest so far.
+#[derive(Debug)]
 pub(crate) struct Hasher {
     state: Sha256,
     bytes: u64,

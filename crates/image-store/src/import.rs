@@ -24,6 +24,7 @@ use archive_file::ArchiveFile;
 use install::ImageParts;
 pub use layout::LayoutDirectory;
 use layout::{Layout, NamedImage};
+pub use resolve::ManifestContent;
 
 /// Where blobs come from. What it gives is checked: it may be as hostile as a registry.
 pub trait BlobSource {

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! DIR/content/blobs/sha256/HEX   blobs: manifests and configurations, and what a registry client puts here
+//! DIR/content/partial/HEX        blobs that are being downloaded; they stay for the next attempt
 //! DIR/images.json                the images and their names; replaced as a whole
 //! DIR/layers/HEX/fs              unpacked layers, by chain id
 //! DIR/roots/KEY                  root file systems of containers: record, writable layer, overlayfs's work directory
@@ -30,6 +31,7 @@ mod layers;
 mod lease;
 mod oci;
 mod overlay;
+mod partial;
 mod prune;
 mod roots;
 mod store;
@@ -40,10 +42,13 @@ mod usage;
 
 pub use digest::{Digest, InvalidDigest};
 pub use error::{LayerError, StoreError};
-pub use import::{BlobSource, ImportOptions, ImportProgress, ImportedImage, LayoutDirectory};
+pub use import::{
+    BlobSource, ImportOptions, ImportProgress, ImportedImage, LayoutDirectory, ManifestContent,
+};
 pub use index::{StoredImage, StoredLayer};
 pub use lease::Lease;
 pub use oci::{Descriptor, ImageRunConfig, Platform};
+pub use partial::{PartialBlob, PartialOutcome};
 pub use prune::PruneReport;
 pub use roots::{ReadOnlyOptions, RootFilesystem, RootKind};
 pub use store::ImageStore;

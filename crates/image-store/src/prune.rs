@@ -59,6 +59,11 @@ impl ImageStore {
                 report.layers += 1;
             }
         }
+        let is_needed = |digest| needed.contains(&Needed::Blob(digest));
+        for path in self.old_partials(lease.directory(), is_needed)? {
+            move_to(lease, &path)?;
+            report.blobs += 1;
+        }
         Ok(report)
     }
 

@@ -12,6 +12,7 @@ use crate::files::remove_whole_tree;
 use crate::layers::Layers;
 use crate::lease::{self, Lease, StoreLock};
 use crate::oci::Descriptor;
+use crate::partial::PARTIAL;
 use crate::unpack::UnpackBounds;
 
 /// Images below one directory. Any number of threads and processes may use one directory at a time.
@@ -24,8 +25,8 @@ pub struct ImageStore {
 }
 
 /// `empty/a` and `empty/b` are lower layers of images that have none: overlayfs wants two where there is no writable one.
-const DIRECTORIES: [&str; 6] =
-    ["content/blobs/sha256", "layers", "roots", "leases", "empty/a", "empty/b"];
+const DIRECTORIES: [&str; 7] =
+    ["content/blobs/sha256", PARTIAL, "layers", "roots", "leases", "empty/a", "empty/b"];
 
 impl ImageStore {
     /// Opens a store, makes it where there is none, and removes what killed processes have left.

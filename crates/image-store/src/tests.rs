@@ -4,6 +4,7 @@ mod crash;
 mod garbage;
 mod mounts;
 mod names;
+mod partial;
 
 use std::path::Path;
 use std::process::Command;

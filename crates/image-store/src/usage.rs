@@ -8,6 +8,7 @@ use oarsman_host::disk_usage::UsageCount;
 
 use crate::error::{StoreError, failed};
 use crate::files::names_in;
+use crate::partial::PARTIAL;
 use crate::store::ImageStore;
 
 /// Entries that are counted between looks at whether all were.
@@ -43,6 +44,10 @@ impl ImageStore {
         for name in names_in(self.content.directory())? {
             usage.images = usage.images + of_file(&self.content.directory().join(name))?;
             usage.blobs += 1;
+        }
+        let partial = self.directory.join(PARTIAL);
+        for name in names_in(&partial)? {
+            usage.images = usage.images + of_file(&partial.join(name))?;
         }
         for name in names_in(self.layers.directory())? {
             match self.layers.usage(&name) {

@@ -8,4 +8,4 @@ pub use network::{
     GrpcCheck, GrpcResponse, HttpGet, HttpResponse, Network, NetworkError, NetworkLayer, Scheme,
     TcpConnect, Trust,
 };
-pub use system::SystemNetwork;
+pub use system::{SystemNetwork, TlsOptions, addresses, tls_config};

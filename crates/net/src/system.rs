@@ -24,6 +24,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 use connect::{ClosedOnDrop, Connection, connect};
+pub use names::addresses;
+pub use tls::{TlsOptions, tls_config};
 
 use crate::{
     GrpcCheck, GrpcResponse, HttpGet, HttpResponse, Network, NetworkError, Scheme, TcpConnect,

@@ -250,8 +250,8 @@ impl Runtime for EmbeddedRuntime {
     }
 
     async fn pull_image(&self, request: cri::PullImageRequest) -> Result<String> {
-        let name = request.image.unwrap_or_default().image;
-        of("PullImage", &name, self.inner.pull_image(name.clone()).await)
+        let name = request.image.clone().unwrap_or_default().image;
+        of("PullImage", &name, self.inner.pull_image(request).await)
     }
 
     async fn remove_image(&self, image: cri::ImageSpec) -> Result<()> {

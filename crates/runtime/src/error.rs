@@ -8,6 +8,7 @@ use oarsman_cri::{CriError, ErrorCode};
 use oarsman_host::cgroups::CgroupError;
 use oarsman_image_store::StoreError;
 use oarsman_pod_network::PodNetworkError;
+use oarsman_registry::RegistryError;
 use oarsman_shim::client::ShimError;
 use oarsman_shim::protocol::RefusalKind;
 
@@ -47,13 +48,12 @@ pub enum EmbeddedRuntimeError {
     /// The request is not as it has to be.
     #[error("{0}")]
     Invalid(String),
-    /// An image that is not on this node.
-    #[error(
-        "image {image:?} is not on this node, and the embedded runtime cannot reach registries yet: import it with `oarsman image import`"
-    )]
-    NoRegistry {
-        /// Its name.
-        image: String,
+    /// An image cannot be pulled. Kubelets know the first word of one whose registry cannot be reached.
+    #[error("{}{source}", unavailable(.source))]
+    Registry {
+        /// What happened.
+        #[from]
+        source: Box<RegistryError>,
     },
     /// The image store failed.
     #[error(transparent)]
@@ -98,6 +98,10 @@ impl From<SpecError> for EmbeddedRuntimeError {
     }
 }
 
+fn unavailable(error: &RegistryError) -> &'static str {
+    if error.is_unavailable() { "RegistryUnavailable: " } else { "" }
+}
+
 impl EmbeddedRuntimeError {
     pub(crate) fn no_container(id: &str) -> Self {
         Self::NotFound { kind: "container", id: id.to_owned() }
@@ -109,7 +113,8 @@ impl EmbeddedRuntimeError {
 
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NotFound { .. } | Self::NoRegistry { .. } => ErrorCode::NotFound,
+            Self::NotFound { .. } => ErrorCode::NotFound,
+            Self::Registry { source } if source.is_not_found() => ErrorCode::NotFound,
             Self::Images(StoreError::NoImage { .. }) => ErrorCode::NotFound,
             Self::NameReserved { .. } => ErrorCode::AlreadyExists,
             Self::State { .. } => ErrorCode::FailedPrecondition,

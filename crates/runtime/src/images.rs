@@ -1,11 +1,16 @@
 //! Images of this node as CRI describes them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use oarsman_cri_types::v1 as cri;
-use oarsman_image_store::{StoreError, StoredImage};
+use oarsman_image_store::{Platform, StoreError, StoredImage};
+use oarsman_registry::{ImagePull, PullCounters, PullCredentials, pull_into};
+use tokio::time::Instant;
 
-use crate::error::{EmbeddedRuntimeError, Outcome};
+use crate::error::Outcome;
 use crate::inner::RuntimeInner;
 use crate::oci::users::image_user;
 
@@ -20,6 +25,29 @@ fn shown(image: StoredImage) -> cri::Image {
         username,
         spec: None,
         pinned: false,
+    }
+}
+
+/// As whom a kubelet wants the registry to be asked.
+fn credentials(auth: cri::AuthConfig) -> PullCredentials {
+    if !auth.identity_token.is_empty() {
+        return PullCredentials::IdentityToken(auth.identity_token);
+    }
+    if !auth.registry_token.is_empty() {
+        return PullCredentials::RegistryToken(auth.registry_token);
+    }
+    if !auth.username.is_empty() {
+        let (username, password) = (auth.username, auth.password);
+        return PullCredentials::Password { username, password };
+    }
+    let decoded = STANDARD.decode(auth.auth.trim_end_matches('\0')).unwrap_or_default();
+    let text = String::from_utf8(decoded).unwrap_or_default();
+    match text.split_once(':') {
+        Some((username, password)) => PullCredentials::Password {
+            username: username.to_owned(),
+            password: password.trim_end_matches('\0').to_owned(),
+        },
+        None => PullCredentials::Anonymous,
     }
 }
 
@@ -48,12 +76,27 @@ impl RuntimeInner {
         Ok(found.await?.map(shown))
     }
 
-    /// An image that is here is its id; another one cannot be had yet.
-    pub(crate) async fn pull_image(self: &Arc<Self>, image: String) -> Outcome<String> {
-        match self.image_status(image.clone()).await? {
-            Some(found) => Ok(found.id),
-            None => Err(EmbeddedRuntimeError::NoRegistry { image }),
-        }
+    /// Pulls an image from its registry, and gives its id. What breaks off is kept for the next pull.
+    pub(crate) async fn pull_image(
+        self: &Arc<Self>,
+        request: cri::PullImageRequest,
+    ) -> Outcome<String> {
+        let pull = ImagePull {
+            image: request.image.unwrap_or_default().image,
+            credentials: credentials(request.auth.unwrap_or_default()),
+            platform: Platform::host(),
+        };
+        let (began, counters) = (Instant::now(), Arc::<PullCounters>::default());
+        let pulled = pull_into(&self.images, &pull, &self.registries, &counters);
+        let pulled = pulled.await.map_err(Box::new)?;
+        let bytes = counters.total.load(Ordering::Relaxed);
+        tracing::info!(
+            image = pull.image,
+            bytes,
+            seconds = began.elapsed().as_secs_f32(),
+            "image pulled"
+        );
+        Ok(pulled.id.to_string())
     }
 
     /// Removes an image and what only it needs.
@@ -85,5 +128,45 @@ impl RuntimeInner {
             // Writable layers are on the same file system; each container's stats have its own.
             container_filesystems: vec![usage(used.images.bytes, used.images.inodes)],
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn auth() -> cri::AuthConfig {
+        cri::AuthConfig::default()
+    }
+
+    #[test]
+    fn credentials_come_in_any_form_of_docker() {
+        let password = || PullCredentials::Password {
+            username: "aladdin".to_owned(),
+            password: "open:sesame".to_owned(),
+        };
+        let (username, word) = ("aladdin".to_owned(), "open:sesame".to_owned());
+        let encoded = STANDARD.encode("aladdin:open:sesame");
+        let token = || "token".to_owned();
+        let rows = [
+            (auth(), PullCredentials::Anonymous),
+            (cri::AuthConfig { username, password: word, ..auth() }, password()),
+            (cri::AuthConfig { auth: encoded, ..auth() }, password()),
+            (
+                cri::AuthConfig { auth: "no base64".to_owned(), ..auth() },
+                PullCredentials::Anonymous,
+            ),
+            (
+                cri::AuthConfig { identity_token: token(), ..auth() },
+                PullCredentials::IdentityToken(token()),
+            ),
+            (
+                cri::AuthConfig { registry_token: token(), ..auth() },
+                PullCredentials::RegistryToken(token()),
+            ),
+        ];
+        for (given, wanted) in rows {
+            assert!(credentials(given) == wanted);
+        }
     }
 }

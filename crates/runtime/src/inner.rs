@@ -10,6 +10,7 @@ use oarsman_host::blocking::BlockingPool;
 use oarsman_host::stats::HostStats;
 use oarsman_image_store::ImageStore;
 use oarsman_pod_network::PodNetwork;
+use oarsman_registry::RegistrySettings;
 use oarsman_shim::client::ShimClient;
 use oarsman_sync::Guarded;
 use tokio::sync::{Mutex, RwLock, broadcast, watch};
@@ -34,6 +35,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) directory: StateDirectory,
     pub(crate) images: ImageStore,
+    pub(crate) registries: Arc<RegistrySettings>,
     pub(crate) network: PodNetwork,
     pub(crate) stats: HostStats,
     pub(crate) abilities: CgroupAbilities,

@@ -98,6 +98,7 @@ impl RuntimeInner {
                 images: BlockingPool::new(BlockingKind::ImageStore),
                 network: BlockingPool::new(BlockingKind::PodNetworks),
             },
+            registries: Arc::new(settings.registries.clone()),
             settings,
             clock,
             directory,

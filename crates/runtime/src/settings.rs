@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use oarsman_pod_network::PodNetworkSettings;
+use oarsman_registry::RegistrySettings;
 
 /// What the caller decides about the embedded runtime.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct EmbeddedRuntimeSettings {
     pub program: PathBuf,
     /// The network of pods.
     pub network: PodNetworkSettings,
+    /// How registries are asked.
+    pub registries: RegistrySettings,
 }
 
 impl EmbeddedRuntimeSettings {
@@ -20,6 +23,7 @@ impl EmbeddedRuntimeSettings {
     pub fn new(root: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
         let root = root.into();
         let network = PodNetworkSettings::new(&root, root.join("network"));
-        Self { root, program: program.into(), network }
+        let registries = RegistrySettings::of_machine();
+        Self { root, program: program.into(), network, registries }
     }
 }

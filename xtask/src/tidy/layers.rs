@@ -25,6 +25,7 @@ const LAYERS: &[&[&str]] = &[
         "oarsman-state",
         "oarsman-shim",
     ],
+    &["oarsman-registry"],
     &["oarsman-runtime", "oarsman-dockershim"],
     &["oarsman-agent", "oarsman-server"],
     &["oarsman"],

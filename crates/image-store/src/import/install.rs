@@ -74,6 +74,40 @@ impl ImageParts<'_> {
 }
 
 impl ImageStore {
+    /// The layers of an image that are not unpacked. The lease keeps the others.
+    ///
+    /// # Errors
+    /// When the configuration is none, or not that of these layers.
+    pub fn layers_to_fetch(
+        &self,
+        lease: &Lease,
+        config: &[u8],
+        layers: &[Descriptor],
+    ) -> Result<Vec<Descriptor>, StoreError> {
+        let wrong = |why: String| StoreError::Image {
+            image: Digest::of(config).to_string(),
+            what: "its configuration".to_owned(),
+            why,
+        };
+        let config: ConfigFile =
+            serde_json::from_slice(config).map_err(|error| wrong(error.to_string()))?;
+        let diff_ids = config.rootfs.diff_ids;
+        if diff_ids.len() != layers.len() {
+            let (ids, layers) = (diff_ids.len(), layers.len());
+            return Err(wrong(format!("it has {ids} diff ids for {layers} layers")));
+        }
+        let (mut below, mut missing) = (None, Vec::new());
+        for (diff_id, layer) in diff_ids.iter().zip(layers) {
+            let id = chain_id(below.as_ref(), diff_id);
+            lease.need(Needed::Layer(id))?;
+            if !self.layers.has(&id)? {
+                missing.push(layer.clone());
+            }
+            below = Some(id);
+        }
+        Ok(missing)
+    }
+
     /// Unpacks the layers that are missing, and adds the image with its names.
     pub(super) fn install(
         &self,

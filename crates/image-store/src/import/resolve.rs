@@ -24,6 +24,36 @@ pub(super) struct ResolvedImage {
     pub(super) layers: Vec<Descriptor>,
 }
 
+/// What a manifest or an index says, for who fetches it from elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ManifestContent {
+    /// An index: the manifest for the platform is another one.
+    Index(Descriptor),
+    /// The manifest of an image.
+    Image {
+        /// Its configuration.
+        config: Descriptor,
+        /// Its layers, the lowest first.
+        layers: Vec<Descriptor>,
+    },
+}
+
+impl ManifestContent {
+    /// Reads a manifest or an index.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that it has nothing for the platform.
+    pub fn parse(bytes: &[u8], platform: &Platform) -> Result<Self, String> {
+        let document: Document =
+            serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        if let Some(manifests) = &document.manifests {
+            return choose(manifests, platform).map(Self::Index);
+        }
+        let (config, layers) = document.into_manifest()?;
+        Ok(Self::Image { config, layers })
+    }
+}
+
 /// Follows the descriptors of an image.
 pub(super) fn resolve(
     source: &mut dyn BlobSource,
@@ -35,17 +65,17 @@ pub(super) fn resolve(
     for _ in 0..MAX_DEPTH {
         let what = format!("blob {}", at.digest);
         let bytes = read(source, image, &at, MAX_MANIFEST)?;
-        let document: Document = serde_json::from_slice(&bytes)
-            .map_err(|error| wrong(image, &what, error.to_string()))?;
+        let content = ManifestContent::parse(&bytes, platform);
+        let content = content.map_err(|why| wrong(image, &what, why))?;
         blobs.push((at, bytes));
-        if let Some(manifests) = document.manifests {
-            at = choose(&manifests, platform).map_err(|why| wrong(image, &what, why))?;
-            continue;
+        match content {
+            ManifestContent::Index(next) => at = next,
+            ManifestContent::Image { config, layers } => {
+                let bytes = read(source, image, &config, MAX_CONFIG)?;
+                blobs.push((config, bytes.clone()));
+                return Ok(ResolvedImage { target, blobs, config: bytes, layers });
+            }
         }
-        let (config, layers) = document.into_manifest().map_err(|why| wrong(image, &what, why))?;
-        let bytes = read(source, image, &config, MAX_CONFIG)?;
-        blobs.push((config, bytes.clone()));
-        return Ok(ResolvedImage { target, blobs, config: bytes, layers });
     }
     Err(wrong(image, &format!("blob {}", at.digest), "its indexes are nested too deep".to_owned()))
 }

@@ -13,7 +13,10 @@ static LOOKUPS: LazyLock<BlockingPool> =
 
 /// The addresses of a name; an address is its own. The caller has the deadline: a lookup that it gives up goes on, and holds back only
 /// those of the same name.
-pub(super) async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+///
+/// # Errors
+/// When the name has no address.
+pub async fn addresses(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(address, port)]);
     }

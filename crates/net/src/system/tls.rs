@@ -1,6 +1,7 @@
 //! TLS connections; distinguishes a server without TLS from one with an invalid certificate.
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, ready};
@@ -14,7 +15,8 @@ use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
     self, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, WantsVerifier,
 };
@@ -42,13 +44,70 @@ pub(super) async fn connect_tls(
     })
 }
 
+/// Whose certificates are good, and what is shown to the server, for connections that keep more than the defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// Files of authorities, beside those of the machine.
+    pub authorities: Vec<PathBuf>,
+    /// The files of certificate and key that are shown.
+    pub client: Option<(PathBuf, PathBuf)>,
+    /// Whether any certificate is good: nothing is checked.
+    pub accepts_any: bool,
+}
+
+/// The configuration of TLS connections with these options; the files are read now.
+///
+/// # Errors
+/// When a file cannot be used, with its path.
+pub async fn tls_config(options: TlsOptions) -> Result<ClientConfig, String> {
+    let read = tokio::task::spawn_blocking(move || read_config(&options));
+    read.await.map_err(|error| error.to_string())?
+}
+
+fn read_config(options: &TlsOptions) -> Result<ClientConfig, String> {
+    let (builder, provider) = builder()?;
+    let builder = if options.accepts_any {
+        let verifier = Arc::new(NoCertificateVerification(provider));
+        builder.dangerous().with_custom_certificate_verifier(verifier)
+    } else {
+        builder.with_root_certificates(roots(&options.authorities)?)
+    };
+    match &options.client {
+        None => Ok(builder.with_no_client_auth()),
+        Some((certificate, key)) => {
+            let chain = certificates(certificate)?;
+            let of_key = |error: pem::Error| format!("cannot use {}: {error}", key.display());
+            let private_key = PrivateKeyDer::from_pem_file(key).map_err(of_key)?;
+            let wrong = |error| format!("cannot use {}: {error}", certificate.display());
+            builder.with_client_auth_cert(chain, private_key).map_err(wrong)
+        }
+    }
+}
+
+/// The machine's authorities and those of the files. With files of its own a server needs none of the machine's.
+fn roots(files: &[PathBuf]) -> Result<RootCertStore, String> {
+    let mut store = match native_authorities() {
+        Err(_) if !files.is_empty() => RootCertStore::empty(),
+        found => found?,
+    };
+    for path in files {
+        let found = certificates(path)?;
+        let (added, _) = store.add_parsable_certificates(found);
+        if added == 0 {
+            return Err(format!("cannot use {}: it holds no certificate", path.display()));
+        }
+    }
+    Ok(store)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let wrong = |error: pem::Error| format!("cannot use {}: {error}", path.display());
+    CertificateDer::pem_file_iter(path).map_err(wrong)?.collect::<Result<_, _>>().map_err(wrong)
+}
+
 /// Made once: every HTTPS probe has it.
 static WITHOUT_VERIFICATION: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
-    let (builder, provider) = builder()?;
-    let mut config = builder
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider)))
-        .with_no_client_auth();
+    let mut config = read_config(&TlsOptions { accepts_any: true, ..TlsOptions::default() })?;
     // No session of one server is kept for another request.
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
@@ -56,10 +115,7 @@ static WITHOUT_VERIFICATION: LazyLock<Result<Arc<ClientConfig>, String>> = LazyL
 
 async fn config(trust: Trust) -> Result<Arc<ClientConfig>, String> {
     match trust {
-        Trust::System => {
-            let builder = builder()?.0.with_root_certificates(authorities().await?);
-            Ok(Arc::new(builder.with_no_client_auth()))
-        }
+        Trust::System => Ok(Arc::new(tls_config(TlsOptions::default()).await?)),
         Trust::AnyCertificate => WITHOUT_VERIFICATION.clone(),
     }
 }
@@ -74,10 +130,9 @@ fn builder() -> Result<(ConfigBuilder, Arc<CryptoProvider>), String> {
     Ok((builder, provider))
 }
 
-/// The machine's own authorities, read anew: one that is added is believed without a restart.
-async fn authorities() -> Result<RootCertStore, String> {
-    let read = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs);
-    let found = read.await.map_err(|error| error.to_string())?;
+/// The machine's own authorities, read anew: one that is added is believed without a restart. Blocks.
+fn native_authorities() -> Result<RootCertStore, String> {
+    let found = rustls_native_certs::load_native_certs();
     let mut store = RootCertStore::empty();
     let (added, _) = store.add_parsable_certificates(found.certs);
     if added == 0 {
