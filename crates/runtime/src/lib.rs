@@ -22,7 +22,8 @@ mod settings;
 mod state_directory;
 mod stats;
 mod status;
+mod traffic;
 
 pub use calls::EmbeddedRuntime;
 pub use error::EmbeddedRuntimeError;
-pub use settings::EmbeddedRuntimeSettings;
+pub use settings::{BuiltInImage, EmbeddedRuntimeSettings};
