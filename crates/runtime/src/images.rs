@@ -1,18 +1,23 @@
 //! Images of this node as CRI describes them.
 
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use oarsman_cri_types::v1 as cri;
-use oarsman_image_store::{Platform, StoreError, StoredImage};
+use oarsman_image_store::{ImportOptions, Platform, StoreError, StoredImage};
 use oarsman_registry::{ImagePull, PullCounters, PullCredentials, pull_into};
+use rustix::fs::{MemfdFlags, memfd_create};
 use tokio::time::Instant;
 
-use crate::error::Outcome;
+use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::inner::RuntimeInner;
 use crate::oci::users::image_user;
+use crate::settings::BuiltInImage;
 
 fn shown(image: StoredImage) -> cri::Image {
     let (uid, username) = image_user(&image.config.user);
@@ -29,7 +34,7 @@ fn shown(image: StoredImage) -> cri::Image {
 }
 
 /// As whom a kubelet wants the registry to be asked.
-fn credentials(auth: cri::AuthConfig) -> PullCredentials {
+pub fn pull_credentials(auth: cri::AuthConfig) -> PullCredentials {
     if !auth.identity_token.is_empty() {
         return PullCredentials::IdentityToken(auth.identity_token);
     }
@@ -76,27 +81,39 @@ impl RuntimeInner {
         Ok(found.await?.map(shown))
     }
 
-    /// Pulls an image from its registry, and gives its id. What breaks off is kept for the next pull.
+    /// Pulls an image from its registry, or from this program, and gives its id. What breaks off is kept for the next pull.
     pub(crate) async fn pull_image(
         self: &Arc<Self>,
         request: cri::PullImageRequest,
     ) -> Outcome<String> {
-        let pull = ImagePull {
-            image: request.image.unwrap_or_default().image,
-            credentials: credentials(request.auth.unwrap_or_default()),
-            platform: Platform::host(),
-        };
+        let image = request.image.unwrap_or_default().image;
+        let built_in = self.settings.built_in_images.iter().find(|known| known.name == image);
+        if let Some(built_in) = built_in.copied() {
+            return self.on_images("change", move |inner| inner.import_built_in(built_in)).await;
+        }
+        let credentials = pull_credentials(request.auth.unwrap_or_default());
+        let pull = ImagePull { image, credentials, platform: Platform::host() };
         let (began, counters) = (Instant::now(), Arc::<PullCounters>::default());
         let pulled = pull_into(&self.images, &pull, &self.registries, &counters);
         let pulled = pulled.await.map_err(Box::new)?;
         let bytes = counters.total.load(Ordering::Relaxed);
-        tracing::info!(
-            image = pull.image,
-            bytes,
-            seconds = began.elapsed().as_secs_f32(),
-            "image pulled"
-        );
+        let seconds = began.elapsed().as_secs_f32();
+        tracing::info!(image = pull.image, bytes, seconds, "image pulled");
         Ok(pulled.id.to_string())
+    }
+
+    /// Also when it is here: this program may be newer.
+    fn import_built_in(&self, image: BuiltInImage) -> Outcome<String> {
+        let source = Path::new(image.name);
+        let archive = (image.archive)().map_err(failed("make the image", source))?;
+        let file = memfd_create(c"image", MemfdFlags::CLOEXEC).map(File::from);
+        let mut file = file.map_err(failed("make a file for", source))?;
+        let written = file.write_all(&archive).and_then(|()| file.rewind());
+        written.map_err(failed("write the image", source))?;
+        let options = ImportOptions::default();
+        let imported = self.images.import_archive(file, image.name, &options, &mut |_| {})?;
+        let not_in = || EmbeddedRuntimeError::Invalid(format!("{} has no image", image.name));
+        Ok(imported.first().ok_or_else(not_in)?.id.to_string())
     }
 
     /// Removes an image and what only it needs.
@@ -166,7 +183,7 @@ mod tests {
             ),
         ];
         for (given, wanted) in rows {
-            assert!(credentials(given) == wanted);
+            assert!(pull_credentials(given) == wanted);
         }
     }
 }

@@ -22,7 +22,9 @@ mod settings;
 mod state_directory;
 mod stats;
 mod status;
+mod traffic;
 
 pub use calls::EmbeddedRuntime;
 pub use error::EmbeddedRuntimeError;
-pub use settings::EmbeddedRuntimeSettings;
+pub use images::pull_credentials;
+pub use settings::{BuiltInImage, EmbeddedRuntimeSettings};

@@ -61,6 +61,7 @@ pub(crate) async fn open(
             let existing: BTreeSet<String> = ready.map(|it| it.record.id.clone()).collect();
             drop(all);
             let report = inner.network.reconcile(&existing)?;
+            inner.note_host_changes(report.host_changes);
             // Without their link they need a new sandbox.
             for id in &report.broken_sandboxes {
                 inner.set_phase(id, SandboxPhase::Lost);
@@ -99,6 +100,7 @@ impl RuntimeInner {
                 network: BlockingPool::new(BlockingKind::PodNetworks),
             },
             registries: Arc::new(settings.registries.clone()),
+            host_changes: Guarded::default(),
             settings,
             clock,
             directory,

@@ -29,7 +29,7 @@ pub(crate) fn trials(node: &Node, tokio: &Handle) -> Vec<Trial> {
     ]
 }
 
-fn trial<F: Future<Output = Result<()>> + Send>(
+pub(crate) fn trial<F: Future<Output = Result<()>> + Send>(
     node: &Node,
     tokio: &Handle,
     name: &'static str,

@@ -27,7 +27,7 @@ pub(super) struct Flags {
     platform: Option<Platform>,
 }
 
-fn platform(text: &str) -> Result<Platform, String> {
+pub(super) fn platform(text: &str) -> Result<Platform, String> {
     let parts: Vec<&str> = text.split('/').collect();
     let (os, architecture, variant) = match parts.as_slice() {
         [os, architecture] => (*os, *architecture, ""),
