@@ -19,6 +19,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::error::{EmbeddedRuntimeError, Outcome};
 use crate::oci::resources::CgroupAbilities;
 use crate::records::{SandboxPhase, StoredContainer, StoredSandbox};
+use crate::root_lock::RootLock;
 use crate::settings::EmbeddedRuntimeSettings;
 use crate::state_directory::{StateDirectory, write_json};
 
@@ -43,6 +44,8 @@ pub(crate) struct RuntimeInner {
     pub(crate) state: Guarded<RuntimeState>,
     pub(crate) events: broadcast::Sender<ContainerEventResponse>,
     pub(crate) pools: RuntimePools,
+    /// Against a second process on the same directory.
+    pub(crate) _lock: RootLock,
 }
 
 /// Threads for blocking work, by what may hang.
