@@ -24,6 +24,8 @@ pub enum NamespaceKind {
     Ipc,
     /// The host name.
     Uts,
+    /// Users, groups, and rights over the namespaces that are made inside of it.
+    User,
 }
 
 impl NamespaceKind {
@@ -34,6 +36,7 @@ impl NamespaceKind {
             Self::Pid => UnshareFlags::NEWPID,
             Self::Ipc => UnshareFlags::NEWIPC,
             Self::Uts => UnshareFlags::NEWUTS,
+            Self::User => UnshareFlags::NEWUSER,
         }
     }
 
@@ -45,6 +48,7 @@ impl NamespaceKind {
             Self::Pid => "pid",
             Self::Ipc => "ipc",
             Self::Uts => "uts",
+            Self::User => "user",
         }
     }
 }
@@ -66,24 +70,28 @@ pub fn of_process(pid: u32, kind: NamespaceKind) -> io::Result<String> {
 /// the right to do it.
 pub fn enter_new(kinds: &[NamespaceKind]) -> io::Result<()> {
     require_one_thread()?;
+    unshare(kinds)
+}
+
+fn unshare(kinds: &[NamespaceKind]) -> io::Result<()> {
     let flags = kinds.iter().fold(UnshareFlags::empty(), |all, kind| all | kind.flag());
     #[expect(unsafe_code, reason = "rustix has no safe unshare: it cannot know the flags")]
     // SAFETY: the call is unsafe for its FILES flag, after which a descriptor may be open in one
-    // thread and closed in another. We never pass that flag, and there is only one thread.
+    // thread and closed in another. We never pass that flag.
     unsafe {
         unshare_unsafe(flags)?;
     }
     Ok(())
 }
 
-/// Runs `spawn` with new children going into a new pid namespace, and children after that going
-/// into our own again.
+/// Runs `spawn` with new children of this thread going into a new pid namespace, and children after
+/// that going into our own again.
 ///
 /// # Errors
-/// As [`enter_new`], and when `spawn` fails.
+/// When we lack the right to do it, and when `spawn` fails.
 pub fn with_new_pid_namespace<T>(spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let ours = File::open("/proc/self/ns/pid")?;
-    enter_new(&[NamespaceKind::Pid])?;
+    let ours = File::open("/proc/thread-self/ns/pid_for_children")?;
+    unshare(&[NamespaceKind::Pid])?;
     let result = spawn();
     move_into_link_name_space(ours.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
     result
@@ -163,6 +171,7 @@ mod tests {
             (NamespaceKind::Pid, "pid:["),
             (NamespaceKind::Ipc, "ipc:["),
             (NamespaceKind::Uts, "uts:["),
+            (NamespaceKind::User, "user:["),
         ] {
             let name = of_process(std::process::id(), kind).unwrap();
             assert!(name.starts_with(prefix), "{name}");

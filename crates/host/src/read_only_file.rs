@@ -1,20 +1,12 @@
 //! A file through a read-only mount of its own, so that a descriptor of it can never be turned into a writable one.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::CWD;
-use rustix::mount::{OpenTreeFlags, open_tree};
+use rustix::mount::MountAttrFlags;
 
-/// The kernel's `struct mount_attr`.
-#[repr(C)]
-struct MountAttributes {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    user_namespace: u64,
-}
+use crate::mount_trees::{self, MountChanges};
 
 /// Opens a file by a detached mount of it alone that is read-only.
 ///
@@ -24,38 +16,17 @@ struct MountAttributes {
 /// # Errors
 /// When there is no such file, the kernel is older than 5.12, or we may not mount.
 pub fn open_read_only(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let tree = open_tree(CWD, path, flags)?;
-    set_read_only(&tree)?;
+    let tree = mount_trees::copy(path, false)?;
+    let set = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    mount_trees::change(tree.as_fd(), MountChanges { set, ..MountChanges::default() })?;
     Ok(tree)
-}
-
-fn set_read_only(tree: &OwnedFd) -> io::Result<()> {
-    let attributes = MountAttributes {
-        set: libc::MOUNT_ATTR_RDONLY,
-        clear: 0,
-        propagation: 0,
-        user_namespace: 0,
-    };
-    #[expect(unsafe_code, reason = "rustix has no mount_setattr")]
-    // SAFETY: the path is an empty C string, the attributes live until the call returns, and their size is told.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            &raw const attributes,
-            size_of::<MountAttributes>(),
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::{File, OpenOptions};
     use std::io::Read;
+    use std::os::fd::AsRawFd;
 
     use super::*;
 

@@ -43,8 +43,11 @@ pub fn in_existing<T: Send>(
         NamespaceKind::Network => LinkNameSpaceType::Network,
         NamespaceKind::Ipc => LinkNameSpaceType::InterProcessCommunication,
         NamespaceKind::Uts => LinkNameSpaceType::HostNameAndNISDomainName,
-        // These are not of one thread alone: a mount namespace brings a working directory, a pid namespace holds for children.
-        NamespaceKind::Mount | NamespaceKind::Pid => return Err(io::ErrorKind::Unsupported.into()),
+        // These are not of one thread alone: a mount namespace brings a working directory, a pid namespace holds for children, and a process
+        // with threads cannot change its user namespace.
+        NamespaceKind::Mount | NamespaceKind::Pid | NamespaceKind::User => {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
     };
     on_thread(move || {
         move_into_link_name_space(namespace, Some(kind))?;

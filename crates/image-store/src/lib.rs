@@ -7,6 +7,7 @@
 //! DIR/images.json                the images and their names; replaced as a whole
 //! DIR/layers/HEX/fs              unpacked layers, by chain id
 //! DIR/roots/KEY                  root file systems of containers: record, writable layer, overlayfs's work directory
+//! DIR/mapped                     where the store is mounted for a user namespace, seen by one thread alone
 //! DIR/leases/ID                  what an import, a prepare or a prune works on, and what `prune` must leave to it
 //! DIR/lock                       the lock between threads and processes (see `lease`)
 //! ```
@@ -29,6 +30,7 @@ mod import;
 mod index;
 mod layers;
 mod lease;
+mod mapped;
 mod oci;
 mod overlay;
 mod partial;
@@ -47,6 +49,7 @@ pub use import::{
 };
 pub use index::{StoredImage, StoredLayer};
 pub use lease::Lease;
+pub use mapped::MappedUsers;
 pub use oci::{Descriptor, ImageRunConfig, Platform};
 pub use partial::{PartialBlob, PartialOutcome};
 pub use prune::PruneReport;

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use oarsman_host::files::is_plain_name;
-use rustix::fs::{CWD, Mode, RenameFlags, chmod, renameat_with};
+use rustix::fs::{CWD, Mode, RenameFlags, chmod, chown, renameat_with};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, UnmountFlags, unmount};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use crate::digest::Digest;
 use crate::error::{StoreError, failed};
 use crate::files::{names_in, read_bounded, write_synced};
 use crate::lease::{Lease, StoreLock};
+use crate::mapped::{MappedStore, MappedUsers};
 use crate::overlay::{OverlayLayers, mount_at};
 use crate::store::ImageStore;
 
@@ -121,16 +122,32 @@ impl ImageStore {
         options: ReadOnlyOptions,
     ) -> Result<(), StoreError> {
         let root = self.root(key)?;
-        let mut attributes = MountAttrFlags::empty();
-        if root.kind == RootKind::ReadOnly {
-            attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID;
-            attributes |= MountAttrFlags::MOUNT_ATTR_NODEV;
-            if !options.exec {
-                attributes |= MountAttrFlags::MOUNT_ATTR_NOEXEC;
-            }
-        }
         let layers = self.overlay_layers(&root)?;
+        let attributes = attributes(&root, options);
         mount_at(&layers, target, attributes).map_err(failed("mount a root file system at", target))
+    }
+
+    /// The same in a user namespace: files of the image belong to the users that its ids are mapped to, and what is written to it is written as those.
+    /// Linux 5.19, and a file system of the store that can map users.
+    ///
+    /// # Errors
+    /// As [`Self::mount`], and when that cannot be done.
+    pub fn mount_mapped(
+        &self,
+        key: &str,
+        target: &Path,
+        options: ReadOnlyOptions,
+        users: MappedUsers<'_>,
+    ) -> Result<(), StoreError> {
+        let root = self.root(key)?;
+        let layers = self.overlay_layers(&root)?;
+        if let Some((upper, _)) = &layers.upper {
+            chown(upper, Some(users.root_uid), Some(users.root_gid))
+                .map_err(failed("give away", upper))?;
+        }
+        let mapped = MappedStore { directory: &self.directory, users };
+        let mounted = mapped.mount(&layers, target, attributes(&root, options));
+        mounted.map_err(failed("mount a root file system for a user namespace at", target))
     }
 
     /// The directories that are mounted over each other.
@@ -217,6 +234,18 @@ impl ImageStore {
         }
         Err(StoreError::InvalidKey { key: key.to_owned() })
     }
+}
+
+fn attributes(root: &RootFilesystem, options: ReadOnlyOptions) -> MountAttrFlags {
+    let mut attributes = MountAttrFlags::empty();
+    if root.kind == RootKind::ReadOnly {
+        attributes |= MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID;
+        attributes |= MountAttrFlags::MOUNT_ATTR_NODEV;
+        if !options.exec {
+            attributes |= MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        }
+    }
+    attributes
 }
 
 /// How many empty layers make up for those that an image does not have.

@@ -11,6 +11,7 @@ use crate::error::{StoreError, failed};
 use crate::files::remove_whole_tree;
 use crate::layers::Layers;
 use crate::lease::{self, Lease, StoreLock};
+use crate::mapped::MAPPED;
 use crate::oci::Descriptor;
 use crate::partial::PARTIAL;
 use crate::unpack::UnpackBounds;
@@ -24,9 +25,10 @@ pub struct ImageStore {
     pub(crate) layers: Layers,
 }
 
-/// `empty/a` and `empty/b` are lower layers of images that have none: overlayfs wants two where there is no writable one.
-const DIRECTORIES: [&str; 7] =
-    ["content/blobs/sha256", PARTIAL, "layers", "roots", "leases", "empty/a", "empty/b"];
+/// `empty/a` and `empty/b` are lower layers of images that have none: overlayfs wants two where there is no writable one. `mapped` is where the
+/// store is mounted once more, in a mount namespace of a thread's own.
+const DIRECTORIES: [&str; 8] =
+    ["content/blobs/sha256", PARTIAL, "layers", "roots", "leases", "empty/a", "empty/b", MAPPED];
 
 impl ImageStore {
     /// Opens a store, makes it where there is none, and removes what killed processes have left.

@@ -16,7 +16,8 @@ use crate::error::{PodNetworkError, file_error, refused};
 use crate::files::{make_directory, names_in, remove_directory, remove_file};
 
 /// The kinds that sandboxes share among their containers; of other kinds nothing is pinned.
-const KINDS: [NamespaceKind; 3] = [NamespaceKind::Network, NamespaceKind::Ipc, NamespaceKind::Uts];
+const KINDS: [NamespaceKind; 4] =
+    [NamespaceKind::User, NamespaceKind::Network, NamespaceKind::Ipc, NamespaceKind::Uts];
 /// A pin may have been mounted more than once by a process that was killed; not this often.
 const MAX_MOUNTS: usize = 64;
 

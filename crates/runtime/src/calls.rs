@@ -15,6 +15,9 @@ use crate::error::{EmbeddedRuntimeError, Outcome};
 use crate::inner::{RuntimeInner, to_the_end};
 use crate::settings::EmbeddedRuntimeSettings;
 
+/// The first kernel that mounts the layers of images for other users: one that is older can have user namespaces, but no root file systems in them.
+const USER_NAMESPACES: (u32, u32) = (5, 19);
+
 /// The embedded runtime. What it runs goes on when it is dropped, and is found again by the next one of the same directory.
 #[derive(Clone, Debug)]
 pub struct EmbeddedRuntime {
@@ -82,7 +85,7 @@ impl Runtime for EmbeddedRuntime {
         conditions.extend(self.inner().traffic_obstacles().await);
         let features = cri::RuntimeHandlerFeatures {
             recursive_read_only_mounts: self.inner.kernel >= (5, 12),
-            user_namespaces: false,
+            user_namespaces: self.inner.kernel >= USER_NAMESPACES,
         };
         Ok(cri::StatusResponse {
             status: Some(cri::RuntimeStatus { conditions }),

@@ -8,15 +8,15 @@ use oarsman_cri_types::v1::{
     ContainerConfig, ContainerEventType, CreateContainerRequest, NamespaceMode, NamespaceOption,
 };
 use oarsman_image_store::StoredImage;
-use oci_spec::runtime::Spec;
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::ids::new_id;
 use crate::inner::{ContainerEntry, RuntimeInner};
-use crate::oci::namespaces::{JoinableNamespaces, refuse_user_namespace};
+use crate::oci::namespaces::JoinableNamespaces;
 use crate::oci::resources::StoredResources;
 use crate::oci::signals::stop_signal;
 use crate::oci::spec::{SpecInput, security_context, spec};
+use crate::oci::user_namespace::PodUserNamespace;
 use crate::oci::users::ProcessUser;
 use crate::records::{SandboxPhase, StoredContainer, StoredMount, StoredSandbox, container_name};
 use crate::state_directory::{make_directory, write_json};
@@ -65,9 +65,13 @@ impl RuntimeInner {
     ) -> Outcome<()> {
         let context = security_context(&config);
         let options = context.namespace_options.unwrap_or_default();
-        refuse_user_namespace(&options)?;
+        if PodUserNamespace::of(&options)? != sandbox.user_namespace {
+            let message = "the container's user namespace is not its sandbox's".to_owned();
+            return Err(EmbeddedRuntimeError::Invalid(message));
+        }
         let mut joinable = self.joinable(&sandbox)?;
-        joinable.pid = self.pid_namespace(&sandbox.id, &options).await?;
+        let user = joinable.user.clone();
+        joinable.pid = self.pid_namespace(&sandbox.id, &options, user).await?;
         let (key, sandbox_id) = (id.to_owned(), sandbox.id.clone());
         let record = self
             .on_files(id, move |inner| inner.write_container(&key, &sandbox, &config, joinable))
@@ -81,10 +85,11 @@ impl RuntimeInner {
         &self,
         sandbox: &str,
         options: &NamespaceOption,
+        user_namespace: Option<PathBuf>,
     ) -> Outcome<Option<PathBuf>> {
         match options.pid() {
             NamespaceMode::Container | NamespaceMode::Node => Ok(None),
-            NamespaceMode::Pod => Ok(Some(self.shim(sandbox).pid_namespace().await?)),
+            NamespaceMode::Pod => Ok(Some(self.shim(sandbox).pid_namespace(user_namespace).await?)),
             NamespaceMode::Target => {
                 let target = &options.target_id;
                 let reports = self.shim(sandbox).list().await?;
@@ -107,11 +112,12 @@ impl RuntimeInner {
         let asked = config.image.clone().unwrap_or_default();
         let image = self.find_image(&asked.image)?;
         make_directory(&self.directory.container(id))?;
-        let users = self.make_root(id, &image.id)?;
+        let mapped = self.mapped_users(sandbox)?;
+        let users = self.make_root(id, &image.id, mapped.as_ref())?;
         let context = security_context(config);
         let user = users.resolve(&context, &image.config.user)?;
         let ipc = context.namespace_options.unwrap_or_default().ipc();
-        let mounts = self.make_mounts(id, config)?;
+        let mounts = self.make_mounts(id, config, mapped.as_ref())?;
         let cgroup = sandbox.cgroup_parent.join(id);
         let spec = spec(&SpecInput {
             config,
@@ -123,32 +129,15 @@ impl RuntimeInner {
             cgroup: cgroup.clone(),
             pod_files: self.pod_files(sandbox, ipc),
             namespaces,
+            user_namespace: sandbox.user_namespace.as_ref(),
             abilities: self.abilities,
             kernel: self.kernel,
         })?;
-        self.make_working_directory(id, &spec)?;
         write_json(&self.directory.spec(id), &spec)?;
         let record = self.new_container(id, sandbox, config, &image, user, cgroup);
         make_log_directory(&record.log_path)?;
         write_json(&self.directory.container_record(id), &record)?;
         Ok(record)
-    }
-
-    /// A working directory that the image does not have is made, as other runtimes do. Nothing is followed out of the root.
-    fn make_working_directory(&self, id: &str, spec: &Spec) -> Outcome<()> {
-        let Some(process) = spec.process() else { return Ok(()) };
-        let below = process.cwd().strip_prefix("/").unwrap_or(process.cwd());
-        let root = self.directory.rootfs(id);
-        let is_plain =
-            below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        if below.as_os_str().is_empty() || !is_plain {
-            return Ok(());
-        }
-        let opened =
-            oarsman_host::beneath::RootDirectory::open(&root).map_err(failed("open", &root))?;
-        // With a link on the way the directory is there, or the start says that it is not.
-        drop(opened.make_directory(below, 0o755));
-        Ok(())
     }
 
     fn new_container(

@@ -1,16 +1,45 @@
 //! Root file systems, image volumes and mounts of containers. All of this blocks.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use oarsman_cri_types::v1::{ContainerConfig, Mount, MountPropagation};
-use oarsman_image_store::{Digest, ReadOnlyOptions, RootKind, StoredImage};
+use oarsman_image_store::{Digest, MappedUsers, ReadOnlyOptions, RootKind, StoredImage};
+use oarsman_pod_network::NamespaceKind;
+use rustix::process::{Gid, Uid};
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::inner::RuntimeInner;
 use crate::oci::users::ImageUsers;
+use crate::records::StoredSandbox;
 use crate::sandbox_files::unmount_all;
 use crate::state_directory::{make_directory, names_in, remove_tree};
+
+/// The user namespace of a pod, with the user and the group of the node that are root in it.
+#[derive(Debug)]
+pub(crate) struct PodUsers {
+    namespace: File,
+    uid: u32,
+    gid: u32,
+}
+
+impl PodUsers {
+    fn mapped(&self) -> MappedUsers<'_> {
+        MappedUsers {
+            namespace: self.namespace.as_fd(),
+            root_uid: Uid::from_raw(self.uid),
+            root_gid: Gid::from_raw(self.gid),
+        }
+    }
+}
+
+/// An image that is the volume of that number of a container.
+struct ImageVolume<'a> {
+    id: &'a str,
+    number: usize,
+    image: &'a str,
+}
 
 impl RuntimeInner {
     /// The image of that name or id.
@@ -18,23 +47,57 @@ impl RuntimeInner {
         Ok(self.images.image(name)?)
     }
 
+    /// The users of a pod that has a user namespace of its own.
+    pub(crate) fn mapped_users(&self, sandbox: &StoredSandbox) -> Outcome<Option<PodUsers>> {
+        let Some((uid, gid)) = sandbox.root() else { return Ok(None) };
+        let namespace = self.network.pins().open(&sandbox.id, NamespaceKind::User)?;
+        Ok(Some(PodUsers { namespace, uid, gid }))
+    }
+
     /// Mounts the root file system of a new container, and tells the users that it knows.
-    pub(crate) fn make_root(&self, id: &str, image: &Digest) -> Outcome<ImageUsers> {
+    pub(crate) fn make_root(
+        &self,
+        id: &str,
+        image: &Digest,
+        users: Option<&PodUsers>,
+    ) -> Outcome<ImageUsers> {
         self.images.prepare(id, image, RootKind::Writable)?;
         let root = self.directory.rootfs(id);
         make_directory(&root)?;
-        self.images.mount(id, &root)?;
+        self.mount_image(id, &root, ReadOnlyOptions { exec: true }, users)?;
         ImageUsers::read(&root).map_err(failed("read the users of", &root))
     }
 
+    fn mount_image(
+        &self,
+        key: &str,
+        at: &Path,
+        options: ReadOnlyOptions,
+        users: Option<&PodUsers>,
+    ) -> Outcome<()> {
+        Ok(match users {
+            None => self.images.mount_with(key, at, options)?,
+            Some(users) => self.images.mount_mapped(key, at, options, users.mapped())?,
+        })
+    }
+
     /// The mounts of a container with sources that exist: image volumes are mounted, and what is missing is made.
-    pub(crate) fn make_mounts(&self, id: &str, config: &ContainerConfig) -> Outcome<Vec<Mount>> {
+    pub(crate) fn make_mounts(
+        &self,
+        id: &str,
+        config: &ContainerConfig,
+        users: Option<&PodUsers>,
+    ) -> Outcome<Vec<Mount>> {
         let mut mounts = config.mounts.clone();
         for (number, mount) in mounts.iter_mut().enumerate() {
             match mount.image.clone().filter(|image| !image.image.is_empty()) {
                 Some(image) => {
-                    mount.host_path = self.make_image_volume(id, number, &image.image, mount)?;
+                    let volume = ImageVolume { id, number, image: &image.image };
+                    mount.host_path = self.make_image_volume(volume, mount, users)?;
                     mount.readonly = true;
+                    // Its files have been mapped where they lie.
+                    mount.uid_mappings.clear();
+                    mount.gid_mappings.clear();
                 }
                 None => prepare_source(mount)?,
             }
@@ -44,16 +107,15 @@ impl RuntimeInner {
 
     fn make_image_volume(
         &self,
-        id: &str,
-        number: usize,
-        image: &str,
+        ImageVolume { id, number, image }: ImageVolume<'_>,
         mount: &Mount,
+        users: Option<&PodUsers>,
     ) -> Outcome<String> {
         let key = volume_key(id, number);
         self.images.prepare(&key, &self.find_image(image)?.id, RootKind::ReadOnly)?;
         let place = self.directory.volumes(id).join(number.to_string());
         make_directory(&place)?;
-        self.images.mount_with(&key, &place, ReadOnlyOptions { exec: false })?;
+        self.mount_image(&key, &place, ReadOnlyOptions { exec: false }, users)?;
         let below = place.join(mount.image_sub_path.trim_start_matches('/'));
         let below = below.canonicalize().map_err(failed("find the image's sub-path", &below))?;
         match below.starts_with(&place) {

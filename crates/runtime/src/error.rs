@@ -17,6 +17,14 @@ use crate::oci::SpecError;
 /// Why the runtime did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbeddedRuntimeError {
+    /// Another process has the directory.
+    #[error("the embedded runtime's directory {} is in use by {holder}: stop that process, or name another directory", .root.display())]
+    InUse {
+        /// The directory.
+        root: PathBuf,
+        /// What its holder has written about itself.
+        holder: String,
+    },
     /// There is no such object.
     #[error("{kind} {id} does not exist")]
     NotFound {
@@ -117,7 +125,7 @@ impl EmbeddedRuntimeError {
             Self::Registry { source } if source.is_not_found() => ErrorCode::NotFound,
             Self::Images(StoreError::NoImage { .. }) => ErrorCode::NotFound,
             Self::NameReserved { .. } => ErrorCode::AlreadyExists,
-            Self::State { .. } => ErrorCode::FailedPrecondition,
+            Self::State { .. } | Self::InUse { .. } => ErrorCode::FailedPrecondition,
             Self::Invalid(_) => ErrorCode::InvalidArgument,
             Self::Deadline { .. } | Self::Shim(ShimError::Deadline { .. }) => {
                 ErrorCode::DeadlineExceeded

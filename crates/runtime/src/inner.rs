@@ -20,6 +20,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::error::{EmbeddedRuntimeError, Outcome};
 use crate::oci::resources::CgroupAbilities;
 use crate::records::{SandboxPhase, StoredContainer, StoredSandbox};
+use crate::root_lock::RootLock;
 use crate::settings::EmbeddedRuntimeSettings;
 use crate::state_directory::{StateDirectory, write_json};
 
@@ -47,6 +48,8 @@ pub(crate) struct RuntimeInner {
     pub(crate) pools: RuntimePools,
     /// What was changed of the host since this was opened.
     pub(crate) host_changes: Guarded<Vec<HostChange>>,
+    /// Against a second process on the same directory.
+    pub(crate) _lock: RootLock,
 }
 
 /// Threads for blocking work, by what may hang.

@@ -16,6 +16,7 @@ mod monitor;
 mod oci;
 mod open;
 mod records;
+mod root_lock;
 mod sandbox_files;
 mod sandboxes;
 mod settings;

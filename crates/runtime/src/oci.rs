@@ -11,6 +11,7 @@ pub(crate) mod seccomp;
 pub(crate) mod signals;
 pub(crate) mod spec;
 pub(crate) mod sysctls;
+pub(crate) mod user_namespace;
 pub(crate) mod users;
 
 use std::io;
@@ -43,8 +44,8 @@ pub(crate) enum SpecError {
     SeccompFile { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Seccomp(#[from] oarsman_shim::seccomp::SeccompError),
-    #[error("user namespaces are not supported by the embedded runtime yet: set hostUsers to true")]
-    UserNamespace,
+    #[error("the pod's user namespace is not possible: {why}")]
+    UserNamespace { why: &'static str },
     #[error("AppArmor is not enabled on this node, so the profile {profile:?} cannot be used")]
     NoAppArmor { profile: String },
     #[error("{value} is not possible for {field}")]

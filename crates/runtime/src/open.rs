@@ -14,11 +14,13 @@ use oarsman_image_store::{ImageStore, UnpackBounds};
 use oarsman_pod_network::PodNetwork;
 use oarsman_sync::Guarded;
 use tokio::sync::broadcast;
+use tokio::task::JoinError;
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::inner::{ContainerEntry, RuntimeInner, RuntimePools, RuntimeState, SandboxEntry};
 use crate::oci::resources::CgroupAbilities;
 use crate::records::{SandboxPhase, StoredContainer, StoredExit, StoredSandbox};
+use crate::root_lock::RootLock;
 use crate::settings::EmbeddedRuntimeSettings;
 use crate::state_directory::{
     StateDirectory, make_directory, names_in, read_json, remove_tree, write_json,
@@ -36,13 +38,17 @@ pub(crate) async fn open(
     settings: EmbeddedRuntimeSettings,
     clock: Arc<dyn Clock>,
 ) -> Outcome<Arc<RuntimeInner>> {
+    let root = settings.root.clone();
+    let made = blocking::run(move || make_directory(&root), panicked);
+    made.await?;
+    let lock = RootLock::acquire(&settings.root).await?;
     let begun = blocking::run(
         move || {
-            let inner = Arc::new(RuntimeInner::begin(settings, clock)?);
+            let inner = Arc::new(RuntimeInner::begin(settings, clock, lock)?);
             let unfinished = inner.read_state()?;
             Ok((inner, unfinished))
         },
-        |error| EmbeddedRuntimeError::Panicked(error.to_string()),
+        panicked,
     );
     let (inner, unfinished) = begun.await?;
     for id in unfinished {
@@ -74,9 +80,12 @@ pub(crate) async fn open(
 
 impl RuntimeInner {
     /// Blocks.
-    fn begin(settings: EmbeddedRuntimeSettings, clock: Arc<dyn Clock>) -> Outcome<Self> {
+    fn begin(
+        settings: EmbeddedRuntimeSettings,
+        clock: Arc<dyn Clock>,
+        lock: RootLock,
+    ) -> Outcome<Self> {
         let read = |path: &str| fs::read_to_string(path).map_err(failed("read", Path::new(path)));
-        make_directory(&settings.root)?;
         // Mounts and pinned namespaces are known by paths without links.
         let root = settings.root.canonicalize().map_err(failed("find", &settings.root))?;
         let directory = StateDirectory::new(&root);
@@ -104,6 +113,7 @@ impl RuntimeInner {
             settings,
             clock,
             directory,
+            _lock: lock,
         })
     }
 
@@ -236,6 +246,10 @@ impl RuntimeInner {
         }
         Ok(())
     }
+}
+
+fn panicked(error: JoinError) -> EmbeddedRuntimeError {
+    EmbeddedRuntimeError::Panicked(error.to_string())
 }
 
 fn abilities() -> Outcome<CgroupAbilities> {

@@ -8,6 +8,7 @@ use oarsman_cri_types::v1::{ContainerConfig, Mount, NamespaceOption, PodSandboxC
 use serde::{Deserialize, Serialize};
 
 use crate::oci::resources::StoredResources;
+use crate::oci::user_namespace::PodUserNamespace;
 use crate::oci::users::ProcessUser;
 
 /// Where a sandbox is in its life.
@@ -46,6 +47,9 @@ pub(crate) struct StoredSandbox {
     /// Modes of the network, pid and IPC namespaces, by CRI's numbers.
     pub(crate) modes: [i32; 3],
     pub(crate) addresses: Vec<IpAddr>,
+    /// None for the node's.
+    #[serde(default)]
+    pub(crate) user_namespace: Option<PodUserNamespace>,
 }
 
 impl StoredSandbox {
@@ -56,7 +60,8 @@ impl StoredSandbox {
 
     pub(crate) fn options(&self) -> NamespaceOption {
         let [network, pid, ipc] = self.modes;
-        NamespaceOption { network, pid, ipc, ..NamespaceOption::default() }
+        let userns_options = self.user_namespace.as_ref().map(PodUserNamespace::shown);
+        NamespaceOption { network, pid, ipc, userns_options, ..NamespaceOption::default() }
     }
 
     pub(crate) fn pod(&self) -> String {

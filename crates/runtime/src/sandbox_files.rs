@@ -1,6 +1,8 @@
 //! Files, mounts and namespaces of a sandbox. All of this blocks.
 
+use std::ffi::CString;
 use std::fs;
+use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -9,15 +11,18 @@ use oarsman_host::thread_namespaces;
 use oarsman_pod_network::{
     HostChange, HostPort, NamespaceKind, PortProtocol, SandboxNetworkRequest,
 };
+use oarsman_shim::user_namespace::{InnerKind, InnerNamespaces, UserNamespaceProcess};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::inner::RuntimeInner;
+use crate::oci::SpecError;
 use crate::oci::mounts::PodFileMounts;
 use crate::oci::namespaces::JoinableNamespaces;
 use crate::oci::resolv_conf;
 use crate::oci::sysctls::{OwnNamespaces, PodSysctl, SysctlNamespace};
+use crate::oci::user_namespace::PodUserNamespace;
 use crate::records::StoredSandbox;
 use crate::state_directory::{make_directory, remove_tree, write_json};
 
@@ -34,6 +39,15 @@ impl StoredSandbox {
             ipc: options.ipc() != NamespaceMode::Node,
         }
     }
+
+    /// User and group of the node that are root in the pod, when they are not the node's.
+    pub(crate) fn root(&self) -> Option<(u32, u32)> {
+        self.user_namespace.as_ref().and_then(PodUserNamespace::root)
+    }
+
+    fn own_hostname(&self) -> Option<&str> {
+        Some(self.hostname.as_str()).filter(|name| !name.is_empty())
+    }
 }
 
 impl RuntimeInner {
@@ -42,6 +56,7 @@ impl RuntimeInner {
         &self,
         record: &StoredSandbox,
         config: &PodSandboxConfig,
+        sysctls: &[PodSysctl],
     ) -> Outcome<()> {
         let place = self.directory.sandbox(&record.id);
         make_directory(&place)?;
@@ -49,7 +64,10 @@ impl RuntimeInner {
         write_json(&self.directory.sandbox_record(&record.id), record)?;
         let write = |name: &str, text: &[u8]| {
             let path = place.join(name);
-            fs::write(&path, text).map_err(failed("write", &path))
+            fs::write(&path, text).map_err(failed("write", &path))?;
+            let Some((uid, gid)) = record.root() else { return Ok(()) };
+            std::os::unix::fs::chown(&path, Some(uid), Some(gid))
+                .map_err(failed("give away", &path))
         };
         write("hostname", format!("{}\n", record.hostname).as_bytes())?;
         // What the node does not have, the pod does not have either.
@@ -64,26 +82,64 @@ impl RuntimeInner {
             fs::create_dir_all(&record.log_directory)
                 .map_err(failed("make the log directory", &record.log_directory))?;
         }
-        self.pin_namespaces(record)
+        self.mount_shm(record)?;
+        match &record.user_namespace {
+            Some(users) => self.pin_in_user_namespace(record, users, sysctls),
+            None => self.pin_namespaces(record),
+        }
+    }
+
+    fn mount_shm(&self, record: &StoredSandbox) -> Outcome<()> {
+        if !record.own().ipc {
+            return Ok(());
+        }
+        let shm = self.directory.shm(&record.id);
+        make_directory(&shm)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        let (uid, gid) = record.root().unwrap_or((0, 0));
+        let options = CString::new(format!("mode=1777,size=65536k,uid={uid},gid={gid}"));
+        let options = options.map_err(io::Error::other).map_err(failed("mount at", &shm))?;
+        mount("shm", &shm, "tmpfs", flags, options.as_c_str())
+            .map_err(failed("mount shared memory at", &shm))
     }
 
     fn pin_namespaces(&self, record: &StoredSandbox) -> Outcome<()> {
         let own = record.own();
-        let mut kinds = Vec::new();
-        if own.ipc {
-            kinds.push(NamespaceKind::Ipc);
-            let shm = self.directory.shm(&record.id);
-            make_directory(&shm)?;
-            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-            mount("shm", &shm, "tmpfs", flags, Some(c"mode=1777,size=65536k"))
-                .map_err(failed("mount shared memory at", &shm))?;
+        // As with other runtimes, the host name follows the network.
+        let kinds = [(own.ipc, NamespaceKind::Ipc), (own.network, NamespaceKind::Uts)];
+        let kinds: Vec<_> = kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| kind).collect();
+        Ok(self.network.pins().create(&record.id, &kinds, record.own_hostname())?)
+    }
+
+    /// The pod's root has rights only over namespaces that were made in its user namespace, and so all of them are, the network's too.
+    fn pin_in_user_namespace(
+        &self,
+        record: &StoredSandbox,
+        users: &PodUserNamespace,
+        sysctls: &[PodSysctl],
+    ) -> Outcome<()> {
+        let own = record.own();
+        let kinds = [
+            (own.ipc, InnerKind::Ipc),
+            (own.network, InnerKind::Uts),
+            (own.network, InnerKind::Network),
+        ];
+        let kinds = kinds.into_iter().filter(|(is, _)| *is).map(|(_, kind)| kind).collect();
+        let ipc = sysctls.iter().filter(|sysctl| sysctl.namespace == SysctlNamespace::Ipc);
+        let inner = InnerNamespaces {
+            kinds,
+            hostname: record.own_hostname().filter(|_| own.network).map(str::to_owned),
+            settings: ipc.map(|sysctl| (sysctl.path.clone(), sysctl.value.clone())).collect(),
+        };
+        let [uids, gids] = users.mappings().map_err(SpecError::from)?;
+        let program = &self.settings.program;
+        let process = UserNamespaceProcess::start(program, &uids, &gids, &inner);
+        let process = process.map_err(failed("make namespaces by", program))?;
+        let all = inner.kinds.iter().map(|inner| inner.kind()).chain([NamespaceKind::User]);
+        for kind in all {
+            self.network.pins().adopt(&record.id, kind, &process.namespace(kind))?;
         }
-        if own.network {
-            // As with other runtimes, the host name follows the network.
-            kinds.push(NamespaceKind::Uts);
-        }
-        let hostname = Some(record.hostname.as_str()).filter(|name| !name.is_empty());
-        Ok(self.network.pins().create(&record.id, &kinds, hostname)?)
+        Ok(())
     }
 
     /// Gives a sandbox its network, and sets its settings of the kernel.
@@ -101,7 +157,7 @@ impl RuntimeInner {
             self.note_host_changes(network.host_changes);
             record.addresses = network.addresses;
         }
-        self.set_sysctls(&record.id, sysctls)
+        self.set_sysctls(record, sysctls)
     }
 
     /// The administrator is to know what is not as it was before.
@@ -114,8 +170,13 @@ impl RuntimeInner {
         self.host_changes.lock().extend(changes);
     }
 
-    fn set_sysctls(&self, sandbox: &str, sysctls: &[PodSysctl]) -> Outcome<()> {
-        for sysctl in sysctls {
+    /// Those of IPC can be set only by the root of a user namespace where there is one, and have been.
+    fn set_sysctls(&self, record: &StoredSandbox, sysctls: &[PodSysctl]) -> Outcome<()> {
+        let sandbox = record.id.as_str();
+        let is_set = |sysctl: &&PodSysctl| {
+            record.user_namespace.is_some() && sysctl.namespace == SysctlNamespace::Ipc
+        };
+        for sysctl in sysctls.iter().filter(|sysctl| !is_set(sysctl)) {
             let kind = match sysctl.namespace {
                 SysctlNamespace::Network => NamespaceKind::Network,
                 SysctlNamespace::Ipc => NamespaceKind::Ipc,
@@ -165,6 +226,7 @@ impl RuntimeInner {
             ipc: path(own.ipc, NamespaceKind::Ipc)?,
             uts: path(own.network, NamespaceKind::Uts)?,
             pid: None,
+            user: path(record.user_namespace.is_some(), NamespaceKind::User)?,
         })
     }
 }

@@ -10,8 +10,8 @@ use oarsman_shim::client::{ShimError, clean_dead_shim, spawn_shim};
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::ids::new_id;
 use crate::inner::{RuntimeInner, SHIM_DEADLINE, SandboxEntry};
-use crate::oci::namespaces::refuse_user_namespace;
 use crate::oci::sysctls::{self, PodSysctl};
+use crate::oci::user_namespace::PodUserNamespace;
 use crate::records::{SandboxPhase, StoredSandbox, sandbox_options};
 use crate::state_directory::write_json;
 
@@ -24,7 +24,6 @@ impl RuntimeInner {
         request: RunPodSandboxRequest,
     ) -> Outcome<String> {
         let config = request.config.unwrap_or_default();
-        refuse_user_namespace(&sandbox_options(&config))?;
         if !request.runtime_handler.is_empty() {
             let message = format!("there is no runtime handler {:?}", request.runtime_handler);
             return Err(EmbeddedRuntimeError::Invalid(message));
@@ -66,6 +65,7 @@ impl RuntimeInner {
             phase: SandboxPhase::Making,
             modes: [options.network, options.pid, options.ipc],
             addresses: Vec::new(),
+            user_namespace: PodUserNamespace::of(&options)?,
         })
     }
 
@@ -86,8 +86,8 @@ impl RuntimeInner {
     ) -> Outcome<()> {
         let id = record.id.clone();
         let files = {
-            let (record, config) = (record.clone(), config.clone());
-            self.on_files(&id, move |inner| inner.make_sandbox_files(&record, &config))
+            let (record, config, sysctls) = (record.clone(), config.clone(), sysctls.clone());
+            self.on_files(&id, move |inner| inner.make_sandbox_files(&record, &config, &sysctls))
         };
         let shim = async {
             let directory = self.directory.shim(&id);

@@ -12,11 +12,14 @@ use serde::{Deserialize, Serialize};
 use crate::directory::{ContainerDirectory, ShimDirectory};
 use crate::file_io::write_json;
 
+mod binds;
+mod container_root;
 mod create;
 mod delete;
 mod executor;
 mod held_spec;
 mod identity;
+mod user_namespace;
 
 pub(crate) use delete::kill_container;
 

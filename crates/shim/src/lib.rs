@@ -18,5 +18,9 @@ pub mod seccomp;
 mod server;
 pub mod shim;
 mod socket;
+pub mod user_namespace;
 
 pub use directory::ShimDirectory;
+
+pub use log::fuzz_log_lines;
+pub use protocol::fuzz_messages;

@@ -2,9 +2,12 @@
 
 mod file;
 mod lines;
+mod writer;
 
 pub(crate) use file::CriLogFile;
 pub(crate) use lines::CriLineSplitter;
+pub use lines::fuzz_log_lines;
+pub(crate) use writer::LogWriter;
 
 /// One of the two streams that a container writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

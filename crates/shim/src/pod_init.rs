@@ -1,9 +1,12 @@
 //! The first process of a pid namespace that the containers of a pod share: it waits for orphans, and does nothing else.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use oarsman_host::namespaces::{self, NamespaceKind};
 use rustix::fs::{Mode, OFlags, open};
@@ -12,10 +15,15 @@ use rustix::process::{
     DumpableBehavior, Gid, Uid, WaitOptions, chdir, fchdir, pivot_root, set_dumpable_behavior, wait,
 };
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid,
-    set_thread_res_uid,
+    CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into_link_name_space, set_capabilities,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
+use crate::shim;
+use crate::user_namespace::become_root;
+
+/// The call that starts it inside of a user namespace.
+pub(crate) const INSIDE: &str = "init-inside";
 /// Nobody, as the pause images have it.
 const NOBODY: u32 = 65535;
 
@@ -37,6 +45,26 @@ pub(crate) fn run() -> io::Result<()> {
     // A change of user takes the death signal away.
     namespaces::die_with_parent()?;
     reap_for_ever()
+}
+
+/// Starts it as the first process of a new pid namespace, for which this process makes one.
+pub(crate) fn spawn() -> io::Result<Child> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("oarsman-pause").args([shim::ARGUMENT, "init"]).env_clear().current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+}
+
+/// Starts it in a pid namespace that belongs to a user namespace, tells its pid, and lives as long as it does: a process cannot leave a user
+/// namespace again, so that the shim cannot do this itself.
+pub(crate) fn run_inside(user_namespace: &Path) -> io::Result<()> {
+    namespaces::die_with_parent()?;
+    let namespace = File::open(user_namespace)?;
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::User))?;
+    become_root()?;
+    namespaces::enter_new(&[NamespaceKind::Pid])?;
+    let mut init = spawn()?;
+    writeln!(io::stdout(), "{}", init.id())?;
+    init.wait().map(drop)
 }
 
 fn reap_for_ever() -> io::Result<()> {

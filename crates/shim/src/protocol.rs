@@ -116,7 +116,11 @@ pub enum ShimRequest {
         resources: Box<LinuxResources>,
     },
     /// A pid namespace for containers to share, with a process that reaps in it. Asked again, it is the same one.
-    PidNamespace,
+    PidNamespace {
+        /// The file of the user namespace that it belongs to; without one, the shim's. Shims of the first version do not know it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user_namespace: Option<PathBuf>,
+    },
     /// Every exit of a container from now on is a reply to this request.
     Events,
     /// Ends the shim; refused while it has containers.
@@ -306,4 +310,26 @@ pub struct ExitReport {
     /// How it ended is not known: its shim was gone. The exit code is 137 then.
     #[serde(default)]
     pub unknown: bool,
+}
+
+/// Takes messages off these bytes, for fuzzing: they are the same when the bytes come in two pieces, and what is understood is understood again
+/// when it is sent on.
+#[doc(hidden)]
+pub fn fuzz_messages(bytes: &[u8], cut: usize) {
+    let whole = frame::take_all(&[bytes]);
+    let (first, second) = bytes.split_at(cut);
+    assert_eq!(frame::take_all(&[first, second]), whole, "messages depend on where a read ended");
+    for message in whole {
+        if let Ok(request) = RequestFrame::deserialize(&message)
+            && let Ok(request) = ShimRequest::deserialize(&request.request)
+        {
+            let again = serde_json::to_value(&request).map(ShimRequest::deserialize);
+            assert!(matches!(again, Ok(Ok(again)) if again == request), "{request:?}");
+        }
+        if let Ok(reply) = ReplyFrame::deserialize(&message) {
+            let again = serde_json::to_value(&reply.reply).map(ShimReply::deserialize);
+            assert!(matches!(again, Ok(Ok(again)) if again == reply.reply), "{reply:?}");
+        }
+        drop(ShimHello::deserialize(&message));
+    }
 }

@@ -21,6 +21,7 @@ mod console;
 mod container;
 mod exec;
 mod lifecycle;
+mod logs;
 mod output;
 mod pod_namespace;
 mod reap;
@@ -38,6 +39,7 @@ use steps::HelperStep;
 enum Waited {
     Listener,
     Children,
+    Logs,
     Connection(u64),
     Output(String, usize),
     StdinSource(String),
@@ -60,6 +62,9 @@ pub(crate) struct ShimServer {
     clock: SystemClock,
     listener: UnixListener,
     children: UnixStream,
+    /// Where the threads of logs say that something has happened, and their end of it.
+    logs: UnixStream,
+    log_notify: UnixStream,
     connections: BTreeMap<u64, ShimConnection>,
     subscribers: Vec<ReplyAddress>,
     containers: BTreeMap<String, HeldContainer>,
@@ -68,7 +73,7 @@ pub(crate) struct ShimServer {
     /// Children that ended before the helper told whose they are, by pid; only while there are helpers.
     unclaimed: BTreeMap<u32, reap::RawExit>,
     cgroups: cgroups::ContainerCgroups,
-    pod_init: Option<std::process::Child>,
+    pod_init: Option<pod_namespace::PodInit>,
     next: u64,
     ending: bool,
 }
@@ -79,7 +84,12 @@ impl ShimServer {
         let (children, signalled) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, signalled)?;
+        let (logs, log_notify) = UnixStream::pair()?;
+        logs.set_nonblocking(true)?;
+        log_notify.set_nonblocking(true)?;
         Ok(Self {
+            logs,
+            log_notify,
             directory,
             clock: SystemClock::start(),
             listener,
@@ -106,6 +116,7 @@ impl ShimServer {
             }
             self.reap();
             self.handle_deadlines();
+            self.settle_logs();
             self.finish_exits();
             self.drop_broken_connections();
         }
@@ -124,10 +135,11 @@ impl ShimServer {
     }
 
     fn wait(&self) -> io::Result<Vec<(Waited, PollFlags)>> {
-        let mut waited = vec![Waited::Listener, Waited::Children];
+        let mut waited = vec![Waited::Listener, Waited::Children, Waited::Logs];
         let mut descriptors = vec![
             PollFd::new(&self.listener, PollFlags::IN),
             PollFd::new(&self.children, PollFlags::IN),
+            PollFd::new(&self.logs, PollFlags::IN),
         ];
         let mut add = |what: Waited, descriptor, flags| {
             waited.push(what);
@@ -167,6 +179,7 @@ impl ShimServer {
         match waited {
             Waited::Listener => self.accept(),
             Waited::Children => reap::drain(&self.children),
+            Waited::Logs => reap::drain(&self.logs),
             Waited::Connection(id) => self.serve(*id, events),
             Waited::Console(number) => self.receive_console(*number),
             Waited::Output(id, at) => self.read_output(id, *at),
@@ -209,7 +222,7 @@ impl ShimServer {
         self.kill_late_execs(now);
         self.kill_late_steps(now);
         for container in self.containers.values_mut() {
-            container.retry_log(now);
+            container.flush_log(now);
             container.drop_broken_clients();
             container.outputs.retain(|output| !output.ended);
         }

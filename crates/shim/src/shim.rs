@@ -15,7 +15,7 @@ use rustix::process::{getpid, set_child_subreaper, setsid};
 
 use crate::directory::ShimDirectory;
 use crate::server::ShimServer;
-use crate::{pod_init, socket};
+use crate::{pod_init, socket, user_namespace};
 
 /// The program's first argument that makes it a shim.
 pub const ARGUMENT: &str = "shim";
@@ -28,12 +28,16 @@ const READY: &str = "ready";
 /// - `launch DIRECTORY` starts a shim, waits until it listens, and ends: the shim is then nobody's child but init's.
 /// - `serve DIRECTORY` is the shim.
 /// - `init` is the first process of a pid namespace that containers share.
+/// - `init-inside USER-NAMESPACE` starts that process inside of a user namespace, and waits for it.
+/// - `namespaces` makes a user namespace with others in it, and waits in them.
 pub fn main(arguments: &[String]) -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
         ["launch", directory] => launch(&ShimDirectory::new(*directory)),
         ["serve", directory] => serve(&ShimDirectory::new(*directory)),
         ["init"] => pod_init::run(),
+        [pod_init::INSIDE, namespace] => pod_init::run_inside(Path::new(namespace)),
+        [user_namespace::CALL] => user_namespace::run(),
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!("a shim has no arguments {arguments:?}"),
@@ -62,6 +66,8 @@ fn launch(directory: &ShimDirectory) -> io::Result<()> {
     let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
     command.arg0("oarsman-shim").arg(ARGUMENT).arg("serve").arg(directory.path());
     command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
+    // The threads of logs need no memory of their own to allocate from.
+    command.env("MALLOC_ARENA_MAX", "1");
     inherited_descriptors::close_on_exec()?;
     let mut shim = command.spawn()?;
     let mut said = String::new();

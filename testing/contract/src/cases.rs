@@ -5,6 +5,7 @@ mod errors;
 mod events;
 mod exec;
 mod images;
+mod isolation;
 mod lists;
 mod logs;
 mod names;
@@ -38,6 +39,7 @@ pub(crate) fn all() -> Vec<ContractCase> {
         exec::all(),
         logs::all(),
         images::all(),
+        isolation::all(),
     ]
     .concat()
 }

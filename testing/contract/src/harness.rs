@@ -20,6 +20,11 @@ pub trait Harness: Send + Sync + 'static {
     fn may_lack(&self) -> &[&'static str] {
         &[]
     }
+    /// Whether its containers are processes of this machine's kernel, and its host's paths those of this process. Cases that need it lack
+    /// `RealContainers` otherwise.
+    fn has_real_containers(&self) -> bool {
+        false
+    }
     /// A directory in which pods may have files and log directories.
     fn directory(&self) -> PathBuf;
     /// The cgroup that all pods are below.

@@ -10,6 +10,7 @@
 mod cases;
 mod context;
 mod harness;
+mod syscalls;
 mod trials;
 
 pub use context::{CaseContext, TestSandbox};

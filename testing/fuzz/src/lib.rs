@@ -22,6 +22,7 @@ pub struct FuzzTarget {
 pub const TARGETS: &[FuzzTarget] = &[
     targets::certificates::TARGET,
     targets::cgroup_files::TARGET,
+    targets::container_output::TARGET,
     targets::cri_answers::TARGET,
     targets::credentials::TARGET,
     targets::image_documents::TARGET,
@@ -33,6 +34,7 @@ pub const TARGETS: &[FuzzTarget] = &[
     targets::manifests::TARGET,
     targets::mountinfo::TARGET,
     targets::quantities::TARGET,
+    targets::shim_messages::TARGET,
     targets::spdy_frames::TARGET,
     targets::streaming_queries::TARGET,
     targets::termination_messages::TARGET,

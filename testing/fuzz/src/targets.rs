@@ -2,6 +2,7 @@
 
 pub(crate) mod certificates;
 pub(crate) mod cgroup_files;
+pub(crate) mod container_output;
 pub(crate) mod credentials;
 pub(crate) mod cri_answers;
 pub(crate) mod image_documents;
@@ -13,6 +14,7 @@ pub(crate) mod log_lines;
 pub(crate) mod manifests;
 pub(crate) mod mountinfo;
 pub(crate) mod quantities;
+pub(crate) mod shim_messages;
 pub(crate) mod spdy_frames;
 pub(crate) mod streaming_queries;
 pub(crate) mod termination_messages;

@@ -6,7 +6,7 @@ use oarsman_cri_types::v1::{Mount as CriMount, MountPropagation};
 use oci_spec::OciSpecError;
 use oci_spec::runtime::{Mount, MountBuilder};
 
-use super::SpecError;
+use super::{SpecError, user_namespace};
 
 /// Files of the pod and of the node that every container sees.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +47,11 @@ pub(crate) fn mounts(
             &["nosuid", "noexec", "nodev", "mode=1777", "size=65536k"],
         )?,
     });
-    all.retain(|mount| !is_asked(mount.destination()));
+    let has_own_dev = is_asked(Path::new("/dev"));
+    all.retain(|mount| {
+        let is_covered = has_own_dev && mount.destination().starts_with("/dev");
+        !is_covered && !is_asked(mount.destination())
+    });
     let mut own: Vec<&CriMount> = asked.iter().collect();
     // What is mounted below another mount comes after it.
     own.sort_by_key(|mount| Path::new(&mount.container_path).components().count());
@@ -112,9 +116,6 @@ fn bind(asked: &CriMount) -> Result<Mount, SpecError> {
     if asked.host_path.is_empty() {
         return Err(refused("it has no path on the node"));
     }
-    if !asked.uid_mappings.is_empty() || !asked.gid_mappings.is_empty() {
-        return Err(SpecError::UserNamespace);
-    }
     let propagation = match asked.propagation() {
         MountPropagation::PropagationPrivate => "rprivate",
         MountPropagation::PropagationHostToContainer => "rslave",
@@ -130,7 +131,12 @@ fn bind(asked: &CriMount) -> Result<Mount, SpecError> {
         (false, true) => options.push("ro"),
         (false, false) => options.push("rw"),
     }
-    Ok(mount(&asked.container_path, "bind", Path::new(&asked.host_path), &options)?)
+    let mut bound = mount(&asked.container_path, "bind", Path::new(&asked.host_path), &options)?;
+    if !asked.uid_mappings.is_empty() || !asked.gid_mappings.is_empty() {
+        bound.set_uid_mappings(Some(user_namespace::built(&asked.uid_mappings)?));
+        bound.set_gid_mappings(Some(user_namespace::built(&asked.gid_mappings)?));
+    }
+    Ok(bound)
 }
 
 /// The propagation of the root that the mounts need; none for the usual one.
@@ -203,5 +209,9 @@ mod tests {
         assert_eq!(paths[..6], wanted);
         assert_eq!(paths[6..], ["/a", "/a/b", "/etc/hosts", "/dev/shm"]);
         assert!(found.iter().all(|mount| mount.source().as_deref() != Some(Path::new("/pod/shm"))));
+        // A directory of the node in the place of all devices is not covered in part.
+        let found = mounts(&[asked("/dev")], &pod, MountTraits::default()).unwrap();
+        let below = found.iter().filter(|mount| mount.destination().starts_with("/dev")).count();
+        assert_eq!(below, 1);
     }
 }

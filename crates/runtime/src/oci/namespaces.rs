@@ -19,6 +19,8 @@ pub(crate) struct JoinableNamespaces {
     pub(crate) uts: Option<PathBuf>,
     /// Of the pod or of the target container, whichever the options ask for.
     pub(crate) pid: Option<PathBuf>,
+    /// Of the pod; none when it uses the node's. The others belong to it.
+    pub(crate) user: Option<PathBuf>,
 }
 
 /// The namespaces of a container. Kinds that are not listed are the node's.
@@ -29,6 +31,7 @@ pub(crate) fn namespaces(
 ) -> Result<Vec<LinuxNamespace>, SpecError> {
     let mut all = vec![namespace(LinuxNamespaceType::Mount, None)?];
     let shared = [
+        (LinuxNamespaceType::User, &joinable.user),
         (LinuxNamespaceType::Network, &joinable.network),
         (LinuxNamespaceType::Uts, &joinable.uts),
     ];
@@ -71,19 +74,8 @@ fn namespace(
     .build()
 }
 
-/// User namespaces need a network namespace that is made inside of them, which nothing here does yet.
-pub(crate) fn refuse_user_namespace(options: &NamespaceOption) -> Result<(), SpecError> {
-    let asked = options.userns_options.as_ref();
-    match asked.is_some_and(|user| user.mode() != NamespaceMode::Node) {
-        true => Err(SpecError::UserNamespace),
-        false => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use oarsman_cri_types::v1::UserNamespace;
-
     use super::*;
 
     fn shown(options: &NamespaceOption, joinable: &JoinableNamespaces) -> Vec<String> {
@@ -100,6 +92,7 @@ mod tests {
             ipc: Some("/i".into()),
             uts: Some("/u".into()),
             pid: Some("/p".into()),
+            user: None,
         };
         let options = |pid, ipc| {
             let mut options = NamespaceOption::default();
@@ -117,21 +110,10 @@ mod tests {
         for (pid, ipc, wanted) in rows {
             assert_eq!(shown(&options(pid, ipc), &joinable), wanted);
         }
+        let mapped = JoinableNamespaces { user: Some("/s".into()), ..joinable };
+        assert_eq!(shown(&options(Node, Node), &mapped), ["mnt=", "user=/s", "net=/n", "uts=/u"]);
         let of_node = JoinableNamespaces::default();
         assert_eq!(shown(&options(Node, Node), &of_node), ["mnt="]);
         assert_eq!(namespaces(&options(Node, Node), &of_node, true).unwrap().len(), 2);
-    }
-
-    #[test]
-    fn a_user_namespace_is_refused() {
-        let mut options = NamespaceOption::default();
-        assert!(refuse_user_namespace(&options).is_ok());
-        let mut user = UserNamespace::default();
-        user.set_mode(NamespaceMode::Node);
-        options.userns_options = Some(user.clone());
-        assert!(refuse_user_namespace(&options).is_ok());
-        user.set_mode(NamespaceMode::Pod);
-        options.userns_options = Some(user);
-        assert!(refuse_user_namespace(&options).is_err());
     }
 }

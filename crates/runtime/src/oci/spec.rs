@@ -14,6 +14,7 @@ use super::SpecError;
 use super::mounts::{MountTraits, PodFileMounts};
 use super::namespaces::{JoinableNamespaces, namespaces};
 use super::resources::CgroupAbilities;
+use super::user_namespace::PodUserNamespace;
 use super::users::ProcessUser;
 use super::{capabilities, devices, mounts, process, resources, seccomp};
 
@@ -32,6 +33,7 @@ pub(crate) struct SpecInput<'a> {
     pub(crate) cgroup: PathBuf,
     pub(crate) pod_files: PodFileMounts,
     pub(crate) namespaces: JoinableNamespaces,
+    pub(crate) user_namespace: Option<&'a PodUserNamespace>,
     pub(crate) abilities: CgroupAbilities,
     pub(crate) kernel: (u32, u32),
 }
@@ -66,6 +68,10 @@ pub(crate) fn spec(input: &SpecInput<'_>) -> Result<Spec, SpecError> {
         .devices(found.nodes)
         .masked_paths(unless(context.privileged, &context.masked_paths))
         .readonly_paths(unless(context.privileged, &context.readonly_paths));
+    if let Some(users) = input.user_namespace {
+        let [uids, gids] = users.mappings()?;
+        linux = linux.uid_mappings(uids).gid_mappings(gids);
+    }
     if let Some(profile) = seccomp::profile(&choice, &bounding, input.kernel)? {
         linux = linux.seccomp(profile);
     }

@@ -126,6 +126,10 @@ impl Harness for EmbeddedHarness {
         &["Exec", "Attach", "PortForward"]
     }
 
+    fn has_real_containers(&self) -> bool {
+        true
+    }
+
     fn directory(&self) -> PathBuf {
         self.directory.clone()
     }

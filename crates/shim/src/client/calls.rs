@@ -261,12 +261,15 @@ impl ShimClient {
         self.done(&ShimRequest::Update { container: container.to_owned(), resources }).await
     }
 
-    /// The file of the pid namespace that the pod's containers can share.
+    /// The file of the pid namespace that the pod's containers can share. It belongs to their user namespace, if they have one.
     ///
     /// # Errors
     /// When it cannot be made.
-    pub async fn pid_namespace(&self) -> Result<PathBuf, ShimError> {
-        match self.call(&ShimRequest::PidNamespace).await? {
+    pub async fn pid_namespace(
+        &self,
+        user_namespace: Option<PathBuf>,
+    ) -> Result<PathBuf, ShimError> {
+        match self.call(&ShimRequest::PidNamespace { user_namespace }).await? {
             ShimReply::PidNamespace { path, .. } => Ok(path),
             other => Err(unexpected(other)),
         }

@@ -9,7 +9,9 @@ use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::syscall::syscall::SyscallType;
 use oci_spec::runtime::{LinuxIdMapping, Process, Spec};
 
+use super::container_root::ContainerRoot;
 use super::executor::ProcessExecutor;
+use super::user_namespace::ContainerUsers;
 use super::{ExecStep, HelperError, held_spec, identity};
 use crate::directory::{ContainerDirectory, ShimDirectory};
 use crate::file_io::{read_json, write_json};
@@ -25,18 +27,30 @@ pub(super) fn create(
     let process = process_of(&request.spec)?;
     let filters = filters_of(&request.spec)?;
     give_pipes(&request.spec, process)?;
-    let executor = ProcessExecutor::new(process.clone(), filters);
+    let mut executor = ProcessExecutor::new(process.clone(), filters);
     let mut spec = request.spec.clone();
+    let mut users = ContainerUsers::take(&mut spec)?;
+    executor.root = Some(Rc::new(ContainerRoot::take(&mut spec, &mut users)?));
     held_spec::adapt(&mut spec)?;
+    let root = users.make_reachable(&mut spec, shim)?;
     let bundle = directory.bundle();
     std::fs::create_dir_all(&bundle).map_err(HelperError::io("cannot make the bundle"))?;
-    write_json(&bundle.join("config.json"), &spec)
-        .map_err(HelperError::io("cannot write the bundle"))?;
+    write_bundle(&bundle, &spec)?;
     let console =
         (process.terminal() == Some(true)).then(|| directory.path().join("create.console"));
     let container = builder(shim, id)?.with_executor(executor).with_console_socket(console);
-    let container = container.as_init(bundle).with_systemd(false).with_detach(true).build()?;
+    let container = container.as_init(&bundle).with_systemd(false).with_detach(true).build()?;
+    if let (Some(root), Some(known)) = (root, spec.root_mut()) {
+        // An exec looks for it on the host.
+        known.set_path(root);
+        write_bundle(&bundle, &spec)?;
+    }
     pid_of(container.pid().map(|pid| pid.as_raw()))
+}
+
+fn write_bundle(bundle: &Path, spec: &Spec) -> Result<(), HelperError> {
+    write_json(&bundle.join("config.json"), spec)
+        .map_err(HelperError::io("cannot write the bundle"))
 }
 
 pub(super) fn exec(

@@ -13,8 +13,10 @@ use libcontainer::workload::{
     Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
 };
 use oci_spec::runtime::{Process, Spec};
+use rustix::process::{chdir, getcwd};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space, set_no_new_privs};
 
+use super::container_root::ContainerRoot;
 use super::identity;
 use crate::seccomp::SeccompFilters;
 
@@ -32,6 +34,8 @@ pub(super) struct ProcessExecutor {
     pub(super) user_namespace: Option<Rc<File>>,
     /// The list of processes of the control group to join first.
     pub(super) group: Option<Rc<File>>,
+    /// What is to be done to the root directory of a container's first process.
+    pub(super) root: Option<Rc<ContainerRoot>>,
 }
 
 impl ProcessExecutor {
@@ -41,6 +45,7 @@ impl ProcessExecutor {
             filters: Rc::new(filters),
             user_namespace: None,
             group: None,
+            root: None,
         }
     }
 
@@ -59,8 +64,29 @@ impl ProcessExecutor {
         } else {
             self.filters.install()?;
         }
+        let entered = self.enter_directory();
         identity::assume(&self.process)?;
+        if entered.is_err() {
+            // A directory that root may not enter, such as one of a file server, may be the user's.
+            self.enter_directory()?;
+        }
         if no_new_privs { self.filters.install() } else { Ok(()) }
+    }
+
+    /// Goes to the working directory. A descriptor of this process may lead out of the container, and so may a link to one.
+    fn enter_directory(&self) -> io::Result<()> {
+        let wanted = self.process.cwd();
+        let named = |error: io::Error| {
+            let message =
+                format!("cannot enter the working directory {}: {error}", wanted.display());
+            io::Error::new(error.kind(), message)
+        };
+        chdir(wanted).map_err(|error| named(error.into()))?;
+        let found = getcwd(Vec::new()).map_err(|error| named(error.into()))?;
+        match found.to_bytes().starts_with(b"/") {
+            true => Ok(()),
+            false => Err(named(io::Error::other("it is not in the container"))),
+        }
     }
 
     fn arguments(&self) -> Option<(&String, &[String])> {
@@ -127,6 +153,14 @@ impl Executor for ProcessExecutor {
 
     fn validate(&self, _: &Spec) -> Result<(), ExecutorValidationError> {
         let invalid = ExecutorValidationError::ArgValidationError;
+        self.root.as_ref().map_or(Ok(()), |root| root.finish()).map_err(invalid)?;
+        match self.enter_directory() {
+            // Its user may be allowed to.
+            Err(error) if error.kind() != io::ErrorKind::PermissionDenied => {
+                return Err(invalid(error.to_string()));
+            }
+            _ => {}
+        }
         let (program, _) =
             self.arguments().ok_or_else(|| invalid("the process has no arguments".into()))?;
         self.find(program).map(drop).map_err(invalid)

@@ -34,6 +34,8 @@ pub(super) fn adapt_process(process: &mut Process) -> Result<(), HelperError> {
     process.set_user(user);
     process.set_capabilities(Some(all_of(held)));
     process.set_no_new_privileges(None);
+    // It may be on a mount that is attached later, and be open to the user alone.
+    process.set_cwd("/".into());
     if !held.contains(CapabilitySet::SYS_RESOURCE) {
         let floor = read_oom_score().map_err(HelperError::io("cannot read our oom_score_adj"))?;
         process.set_oom_score_adj(process.oom_score_adj().map(|score| score.max(floor)));

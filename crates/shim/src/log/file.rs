@@ -37,6 +37,13 @@ impl CriLogFile {
         Ok(Self { path: path.to_owned(), file, waiting, waiting_bytes: 0, written: 0, lost: 0 })
     }
 
+    /// The same with another file, such as one whose writes do not come back.
+    #[cfg(test)]
+    pub(crate) fn with_file(mut self, file: File) -> Self {
+        self.file = file;
+        self
+    }
+
     /// Adds a line; it is written by [`CriLogFile::flush`].
     pub(crate) fn add(&mut self, line: &[u8]) {
         if self.waiting_bytes + line.len() > MOST_WAITING {

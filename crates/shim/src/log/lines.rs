@@ -56,3 +56,35 @@ impl CriLineSplitter {
         self.begun.shrink_to(0);
     }
 }
+
+/// Cuts output into lines, for fuzzing: they are the same wherever a read ended, none is longer than said, and together they are the output.
+#[doc(hidden)]
+pub fn fuzz_log_lines(output: &[u8], cut: usize) {
+    let lines = |pieces: &[&[u8]]| {
+        let mut splitter = CriLineSplitter::new(WrittenStream::Stdout);
+        let mut all = Vec::new();
+        for piece in pieces {
+            splitter.add(piece, Timestamp::UNIX_EPOCH, |line| all.push(line.to_vec()));
+        }
+        splitter.end(Timestamp::UNIX_EPOCH, |line| all.push(line.to_vec()));
+        all
+    };
+    let whole = lines(&[output]);
+    let (first, second) = output.split_at(cut);
+    assert_eq!(lines(&[first, second]), whole, "lines depend on where a read ended");
+    let start = b"1970-01-01T00:00:00.000000000Z stdout ";
+    let mut told = Vec::new();
+    for line in &whole {
+        let rest = line.strip_prefix(start.as_slice()).unwrap_or_default();
+        let (tag, text) = rest.split_at_checked(2).unwrap_or_default();
+        let text = text.strip_suffix(b"\n").unwrap_or_default();
+        assert!(text.len() <= MOST_TEXT, "a line of {} bytes", text.len());
+        told.extend_from_slice(text);
+        match tag {
+            b"F " => told.push(b'\n'),
+            b"P " => {}
+            other => panic!("the tag {other:?}"),
+        }
+    }
+    assert_eq!(told, output, "the lines are not the output");
+}

@@ -45,3 +45,19 @@ pub(crate) fn take<T: DeserializeOwned>(received: &mut Vec<u8>) -> Result<Option
     received.drain(..LENGTH + length);
     Ok(Some(message?))
 }
+
+/// All messages of bytes that come in pieces, up to the first that is none, for fuzzing.
+pub(super) fn take_all(pieces: &[&[u8]]) -> Vec<serde_json::Value> {
+    let (mut received, mut all) = (Vec::new(), Vec::new());
+    for piece in pieces {
+        received.extend_from_slice(piece);
+        loop {
+            match take(&mut received) {
+                Ok(Some(message)) => all.push(message),
+                Ok(None) => break,
+                Err(_) => return all,
+            }
+        }
+    }
+    all
+}

@@ -15,13 +15,13 @@ use super::stdin::ContainerStdin;
 use super::{ReplyAddress, Waited};
 use crate::directory::ContainerDirectory;
 use crate::file_io::write_json;
-use crate::log::{CriLogFile, WrittenStream};
+use crate::log::{LogWriter, WrittenStream};
 use crate::protocol::{ContainerPhase, ContainerReport, ExitReport};
 
 /// How long the output of a container that has ended is read if something else holds its pipes open.
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often a log is tried again that could not be written.
-const LOG_RETRY: Duration = Duration::from_secs(1);
+/// How long a log may take to be opened.
+const LOG_OPEN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A container with its streams.
 #[derive(Debug)]
@@ -37,8 +37,13 @@ pub(super) struct HeldContainer {
     /// The exit is known to all who asked.
     pub(super) exit_told: bool,
     pub(super) outputs: Vec<OutputPump>,
-    pub(super) log: Option<CriLogFile>,
-    pub(super) log_retry: Option<Mono>,
+    pub(super) log: Option<LogWriter>,
+    /// The create whose container is there, and whose log is not open yet, with the end of its patience.
+    pub(super) unopened: Option<(ReplyAddress, Mono)>,
+    /// Who has asked for a new log file and waits for it.
+    pub(super) reopening: Vec<ReplyAddress>,
+    /// More of its output is read when its log has room again.
+    pub(super) is_held_back: bool,
     pub(super) stdin: ContainerStdin,
     pub(super) terminal: Option<OwnedFd>,
     pub(super) attached: Vec<AttachedStream>,
@@ -52,7 +57,8 @@ pub(super) struct HeldContainer {
 
 impl HeldContainer {
     pub(super) fn add_waits<'a>(&'a self, add: &mut impl FnMut(Waited, BorrowedFd<'a>, PollFlags)) {
-        for (at, output) in self.outputs.iter().enumerate() {
+        let read = self.outputs.iter().enumerate().filter(|_| !self.is_held_back);
+        for (at, output) in read {
             add(Waited::Output(self.id.clone(), at), output.descriptor.as_fd(), PollFlags::IN);
         }
         for (at, stream) in self.attached.iter().enumerate() {
@@ -66,24 +72,32 @@ impl HeldContainer {
     /// When something has to be done for it.
     pub(super) fn deadline(&self) -> Option<Mono> {
         let drain = self.drain_until.filter(|_| !self.exit_told);
-        [drain, self.log_retry].into_iter().flatten().min()
+        let unopened = self.unopened.map(|(_, until)| until);
+        let stalled = self.log.as_ref().and_then(LogWriter::stalled_at);
+        [drain, unopened, stalled].into_iter().flatten().min()
     }
 
+    /// Has the log written as far as it goes, and finds out whether more can be read.
     pub(super) fn flush_log(&mut self, now: Mono) {
         let Some(log) = &mut self.log else { return };
-        log.flush();
-        self.log_retry = log.is_behind().then(|| now + LOG_RETRY);
+        log.kick();
+        self.is_held_back = !log.has_room(now);
+    }
+
+    /// Whether all of its output has been read and is in its log, as far as that goes.
+    pub(super) fn has_settled(&mut self, now: Mono) -> bool {
+        let is_read = self.outputs.is_empty() || self.drain_until.is_some_and(|at| at <= now);
+        is_read && self.log.as_mut().is_none_or(|log| log.is_settled(now))
+    }
+
+    /// Waits for its log to be open from now on.
+    pub(super) fn await_log(&mut self, to: ReplyAddress, now: Mono) {
+        self.unopened = Some((to, now + LOG_OPEN_TIMEOUT));
     }
 
     pub(super) fn drop_broken_clients(&mut self) {
         if std::mem::take(&mut self.has_broken_clients) {
             self.attached.retain(|client| !client.is_broken());
-        }
-    }
-
-    pub(super) fn retry_log(&mut self, now: Mono) {
-        if self.log_retry.is_some_and(|at| at <= now) {
-            self.flush_log(now);
         }
     }
 
@@ -95,7 +109,7 @@ impl HeldContainer {
             created_at: self.created_at,
             started_at: self.started_at,
             exit: self.exit.clone(),
-            lost_log_bytes: self.log.as_ref().map_or(0, CriLogFile::lost),
+            lost_log_bytes: self.log.as_ref().map_or(0, LogWriter::lost),
         }
     }
 

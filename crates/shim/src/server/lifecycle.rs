@@ -15,7 +15,7 @@ use super::stdin::ContainerStdin;
 use super::steps::{HelperStreams, StepWork};
 use super::{ReplyAddress, ShimServer};
 use crate::file_io::write_json;
-use crate::log::{CriLogFile, WrittenStream};
+use crate::log::{CriLogFile, LogWriter, WrittenStream};
 use crate::protocol::{ContainerPhase, CreateRequest, RefusalKind, ShimReply};
 
 impl ShimServer {
@@ -68,7 +68,11 @@ impl ShimServer {
             cgroup.ok_or_else(|| invalid("linux.cgroupsPath has to be an absolute path"))?;
         std::fs::create_dir_all(directory.path())?;
         write_json(&directory.request(), request)?;
-        let log = request.log.as_deref().map(CriLogFile::open).transpose()?;
+        let log = request.log.clone().map(|path| {
+            let open = move || CriLogFile::open(&path);
+            LogWriter::start(open, self.log_notify.try_clone()?, self.now())
+        });
+        let log = log.transpose()?;
         let process = request.spec.process().as_ref();
         let is_terminal = process.is_some_and(|process| process.terminal() == Some(true));
         let mut stdin = ContainerStdin::new(request.stdin, request.stdin_once);
@@ -91,7 +95,9 @@ impl ShimServer {
             exit_told: false,
             outputs,
             log,
-            log_retry: None,
+            unopened: None,
+            reopening: Vec::new(),
+            is_held_back: false,
             stdin,
             terminal: None,
             attached: Vec::new(),

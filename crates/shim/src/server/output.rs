@@ -39,6 +39,10 @@ impl ShimServer {
         let Some(container) = self.containers.get_mut(id) else { return };
         let mut buffer = [0; CHUNK];
         for _ in 0..MOST_CHUNKS {
+            // Lines are longer in the log than they came.
+            if container.log.as_mut().is_some_and(|log| !log.has_room(now)) {
+                break;
+            }
             let Some(output) = container.outputs.get(at).filter(|output| !output.ended) else {
                 break;
             };

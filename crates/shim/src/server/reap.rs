@@ -95,7 +95,7 @@ impl ShimServer {
             container.exit = Some(exit);
             let id = container.id.clone();
             self.container_ended(&id);
-        } else if self.pod_init.as_ref().is_some_and(|init| init.id() == pid) {
+        } else if self.pod_init.as_ref().is_some_and(|init| init.child.id() == pid) {
             self.pod_init = None;
         } else if !self.steps.is_empty() && self.unclaimed.len() < MOST_UNCLAIMED {
             self.unclaimed.insert(pid, raw);
@@ -120,11 +120,9 @@ impl ShimServer {
     /// Tells the exits of those containers whose output has been read.
     pub(super) fn finish_exits(&mut self) {
         let now = self.now();
-        let is_drained =
-            |c: &HeldContainer| c.outputs.is_empty() || c.drain_until.is_some_and(|at| at <= now);
-        let ended = |c: &HeldContainer| c.exit.is_some() && !c.exit_told && is_drained(c);
-        let ids: Vec<String> =
-            self.containers.values().filter(|c| ended(c)).map(|c| c.id.clone()).collect();
+        let ended = self.containers.values_mut().filter(|c| c.exit.is_some() && !c.exit_told);
+        let settled = ended.filter_map(|c| c.has_settled(now).then(|| c.id.clone()));
+        let ids: Vec<String> = settled.collect();
         for id in ids {
             let Some(mut container) = self.containers.remove(&id) else { continue };
             // What still holds the pipes open is not the container.
@@ -138,7 +136,6 @@ impl ShimServer {
         let Some(exit) = container.exit.clone().filter(|_| !container.exit_told) else { return };
         container.exit_told = true;
         container.terminal = None;
-        container.flush_log(self.clock.mono());
         container.save();
         let reply = ShimReply::Exited { container: container.id.clone(), exit };
         let waiters = std::mem::take(&mut container.waiters);

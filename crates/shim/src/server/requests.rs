@@ -12,7 +12,7 @@ use super::attach::AttachedStream;
 use super::container::HeldContainer;
 use super::reap::signal_process;
 use super::{ReplyAddress, ShimServer};
-use crate::log::{CriLogFile, WrittenStream};
+use crate::log::WrittenStream;
 use crate::protocol::{RefusalKind, ShimReply, ShimRequest, StreamSet};
 
 impl ShimServer {
@@ -76,7 +76,9 @@ impl ShimServer {
             }
             ShimRequest::ReopenLog { container } => self.reopen_log(to, &container),
             ShimRequest::Update { container, resources } => self.update(to, &container, &resources),
-            ShimRequest::PidNamespace => self.pid_namespace(to),
+            ShimRequest::PidNamespace { user_namespace } => {
+                self.pid_namespace(to, user_namespace.as_deref());
+            }
             ShimRequest::Events => {
                 self.subscribers.push(to);
                 self.reply(to, ShimReply::Done);
@@ -124,8 +126,13 @@ impl ShimServer {
         let Some(container) = self.containers.get_mut(id) else {
             return self.refuse_unknown(to, id);
         };
-        let result = container.log.as_mut().map_or(Ok(()), CriLogFile::reopen);
-        self.finish(to, result, &format!("reopen the log of container {id}"));
+        match &container.log {
+            Some(log) => {
+                log.reopen();
+                container.reopening.push(to);
+            }
+            None => self.reply(to, ShimReply::Done),
+        }
     }
 
     fn shut_down(&mut self, to: ReplyAddress) {
@@ -137,7 +144,7 @@ impl ShimServer {
             return self.refuse(to, RefusalKind::WrongState, message);
         }
         if let Some(init) = self.pod_init.take() {
-            signal_process(init.id(), Signal::KILL);
+            signal_process(init.child.id(), Signal::KILL);
         }
         self.ending = true;
         self.reply(to, ShimReply::Done);

@@ -127,12 +127,16 @@ impl ShimServer {
         if let Some(error) = failed {
             return self.undo_create(to, id, &format!("cannot use its terminal: {error}"));
         }
-        self.reply(to, ShimReply::Created { pid });
+        let now = self.now();
+        if let Some(container) = self.containers.get_mut(id) {
+            container.await_log(to, now);
+        }
         self.claim(pid);
+        self.settle_logs();
     }
 
     /// The failed create is answered when nothing is left of it.
-    fn undo_create(&mut self, to: ReplyAddress, id: &str, message: &str) {
+    pub(super) fn undo_create(&mut self, to: ReplyAddress, id: &str, message: &str) {
         let message = format!("cannot create container {id}: {message}");
         let reply = ShimReply::Refused { kind: RefusalKind::Failed, message };
         self.start_delete(to, id, reply);

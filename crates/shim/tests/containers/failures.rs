@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -99,12 +101,23 @@ async fn undisturbed_helper(pod: &Pod) -> Duration {
     let mut shortest = Duration::MAX;
     for _ in 0..5 {
         let shim = pod.shim;
-        let watcher = std::thread::spawn(move || helper_lifetime(shim));
+        let watcher = watch(move || helper_lifetime(shim));
         pod.client.create(pod.container("one", "exit 1").request()).await.unwrap();
         shortest = shortest.min(watcher.join().unwrap());
         pod.client.delete("one").await.unwrap();
     }
     shortest
+}
+
+/// Does that on a thread, which runs already when this comes back: one that sees the helper too late sees the container's process in its place.
+fn watch<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    let (ready, is_ready) = mpsc::channel();
+    let watcher = std::thread::spawn(move || {
+        ready.send(()).unwrap();
+        what()
+    });
+    is_ready.recv().unwrap();
+    watcher
 }
 
 fn children(shim: u32) -> Vec<u32> {
@@ -147,12 +160,11 @@ async fn killed_helpers(pod: Pod) {
     let shortest = undisturbed_helper(&pod).await;
     let (mut refused, mut created) = (0, 0);
     for round in 0..ROUNDS {
-        let create = pod.client.create(pod.container("one", "exit 1").request());
         let shim = pod.shim;
         // From right after its start to its end, or a little later.
         let delay = shortest * round / (ROUNDS - 10);
-        let killer = std::thread::spawn(move || kill_helper(shim, delay));
-        match create.await {
+        let killer = watch(move || kill_helper(shim, delay));
+        match pod.client.create(pod.container("one", "exit 1").request()).await {
             Ok(_) => created += 1,
             Err(ShimError::Refused { .. }) => refused += 1,
             Err(other) => panic!("{other}"),

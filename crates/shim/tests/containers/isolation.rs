@@ -281,7 +281,7 @@ async fn paths(pod: Pod) {
 
 /// A container that sees another one's first process before that has executed its program, and may trace it, tries to write to its file.
 async fn own_program(pod: Pod) {
-    let namespace = json!([{"type": "pid", "path": pod.client.pid_namespace().await.unwrap()}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}]);
+    let namespace = json!([{"type": "pid", "path": pod.client.pid_namespace(None).await.unwrap()}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}]);
     let mut set = CAPABILITIES.to_vec();
     set.extend(["CAP_SYS_PTRACE", "CAP_SYS_ADMIN"]);
     let capabilities = json!({"bounding": set, "effective": set, "permitted": set});

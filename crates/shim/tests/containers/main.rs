@@ -17,7 +17,9 @@ mod basics;
 mod execs;
 mod failures;
 mod isolation;
+mod mounts;
 mod pod;
+mod recording;
 mod sharing;
 mod streams;
 
@@ -47,6 +49,8 @@ fn cases() -> Vec<Trial> {
         execs::cases(),
         failures::cases(),
         isolation::cases(),
+        mounts::cases(),
+        recording::cases(),
         sharing::cases(),
         streams::cases(),
     ];

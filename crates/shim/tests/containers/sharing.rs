@@ -1,18 +1,21 @@
 //! Namespaces that containers share, and user namespaces.
 
-use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use libtest_mimic::Trial;
+use oarsman_host::namespaces::NamespaceKind;
+use oarsman_shim::user_namespace::{InnerKind, InnerNamespaces, UserNamespaceProcess};
+use oci_spec::runtime::LinuxIdMapping;
 use serde_json::json;
 
-use crate::pod::{Pod, case, process};
+use crate::pod::{Builder, Pod, case, process};
 
 pub(crate) fn cases() -> Vec<Trial> {
     vec![
         case("containers_share_a_pid_namespace_with_a_process_that_reaps", pid_namespace),
         case("a_container_without_a_pid_namespace_ends_with_its_first_process", host_pid),
         case("a_user_namespace_maps_the_users_of_container_and_exec", user_namespace),
-        case("an_idmapped_mount_is_refused", idmapped_mount),
+        case("a_shared_pid_namespace_can_belong_to_a_user_namespace", shared_in_user_namespace),
     ]
 }
 
@@ -21,8 +24,8 @@ fn namespaces(pid: &serde_json::Value) -> serde_json::Value {
 }
 
 async fn pid_namespace(pod: Pod) {
-    let path = pod.client.pid_namespace().await.unwrap();
-    assert_eq!(pod.client.pid_namespace().await.unwrap(), path);
+    let path = pod.client.pid_namespace(None).await.unwrap();
+    assert_eq!(pod.client.pid_namespace(None).await.unwrap(), path);
     let shared = namespaces(&json!({"type": "pid", "path": path}));
     pod.run(pod.container("one", "sleep 1234").with("/linux/namespaces", shared.clone())).await;
     // An orphan that ends at once, one that lives on, and a look at what the others are.
@@ -56,8 +59,7 @@ async fn host_pid(pod: Pod) {
 }
 
 async fn user_namespace(pod: Pod) {
-    // The way to the root file system has to be open to the users that are mapped.
-    std::fs::set_permissions(pod.files.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    // The way to the root file system is closed to all but root, and so to the users that are mapped.
     let with_user = json!([{"type": "user"}, {"type": "pid"}, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}]);
     let mapping = json!([{"containerID": 0, "hostID": 200_000, "size": 65536}]);
     let container = pod
@@ -90,14 +92,51 @@ async fn user_namespace(pod: Pod) {
     pod.close().await;
 }
 
-/// libcontainer 0.7 does not make them, and says so.
-async fn idmapped_mount(pod: Pod) {
-    let mapping = json!([{"containerID": 0, "hostID": 1234, "size": 1}]);
-    let mut container = pod.container("one", "true");
-    let mount = json!({"destination": "/data", "type": "bind", "source": pod.files.path(), "options": ["bind", "idmap"],
-                       "uidMappings": mapping, "gidMappings": mapping});
-    container.spec["mounts"].as_array_mut().unwrap().push(mount);
-    let error = pod.client.create(container.request()).await.unwrap_err();
-    assert!(error.to_string().contains("idmapped mount is not supported"), "{error}");
+/// A user namespace with the namespaces of a pod in it.
+fn make_namespaces() -> UserNamespaceProcess {
+    let mapping: Vec<LinuxIdMapping> =
+        serde_json::from_value(json!([{"containerID": 0, "hostID": 200_000, "size": 65536}]))
+            .unwrap();
+    let inner = InnerNamespaces {
+        kinds: vec![InnerKind::Network, InnerKind::Ipc, InnerKind::Uts],
+        hostname: Some("mapped".to_owned()),
+        settings: vec![("/proc/sys/kernel/shmmni".into(), "77".to_owned())],
+    };
+    let program = std::env::current_exe().unwrap();
+    UserNamespaceProcess::start(&program, &mapping, &mapping, &inner).unwrap()
+}
+
+/// In these namespaces, with that one of processes.
+fn inside(container: Builder, held: &UserNamespaceProcess, pid: Option<&Path>) -> Builder {
+    let path = |kind| held.namespace(kind);
+    let mapping = json!([{"containerID": 0, "hostID": 200_000, "size": 65536}]);
+    let namespaces = json!([
+        {"type": "user", "path": path(NamespaceKind::User)},
+        {"type": "network", "path": path(NamespaceKind::Network)},
+        {"type": "ipc", "path": path(NamespaceKind::Ipc)},
+        {"type": "uts", "path": path(NamespaceKind::Uts)},
+        {"type": "mount"},
+        {"type": "pid", "path": pid},
+    ]);
+    container
+        .with("/linux/namespaces", namespaces)
+        .with("/linux/uidMappings", mapping.clone())
+        .with("/linux/gidMappings", mapping)
+}
+
+async fn shared_in_user_namespace(pod: Pod) {
+    let held = make_namespaces();
+    let users = held.namespace(NamespaceKind::User);
+    let pid = pod.client.pid_namespace(Some(users)).await.unwrap();
+    pod.run(inside(pod.container("one", "sleep 1234"), &held, Some(&pid))).await;
+    let script = "hostname; cat /proc/sys/kernel/shmmni; ps -o pid,args; exit 4";
+    pod.run(inside(pod.container("two", script), &held, Some(&pid))).await;
+    // What shares the namespaces keeps them.
+    drop(held);
+    let exit = pod.client.wait("two").await.unwrap();
+    let output = pod.output("two");
+    assert_eq!(exit.exit_code, 4, "{:?}", pod.lines("two"));
+    assert!(output.starts_with("mapped\n77\n"), "{output}");
+    assert!(output.contains("oarsman-pause") && output.contains("sleep 1234"), "{output}");
     pod.close().await;
 }

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use libtest_mimic::Trial;
 use oarsman_shim::client::AttachStreams;
@@ -20,6 +22,8 @@ pub(crate) fn cases() -> Vec<Trial> {
         case("a_terminal_has_a_size", terminal),
         case("no_line_is_lost_when_a_log_is_reopened", reopen),
         case("a_log_that_cannot_be_written_stops_nothing", full_disk),
+        case("a_log_whose_disk_hangs_holds_up_nothing", frozen_disk)
+            .with_ignored_flag(!can_freeze()),
     ]
 }
 
@@ -176,4 +180,81 @@ async fn full_disk(pod: Pod) {
     pod.client.delete("one").await.unwrap();
     rustix::mount::unmount(&small, rustix::mount::UnmountFlags::DETACH).unwrap();
     pod.close().await;
+}
+
+const TOOLS: [&str; 4] =
+    ["/usr/sbin/mkfs.ext4", "/usr/bin/mount", "/usr/bin/umount", "/usr/sbin/fsfreeze"];
+
+/// Without a loop device and these tools there is no disk to hang.
+fn can_freeze() -> bool {
+    TOOLS.iter().chain(&["/dev/loop-control"]).all(|path| Path::new(path).exists())
+}
+
+fn tool(at: usize, arguments: &[&str]) -> bool {
+    let mut command = Command::new(TOOLS[at]);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
+}
+
+/// A disk of its own that can be made to hang. It is thawed whatever happens to the test.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn make(pod: &Pod) -> Self {
+        let (image, point) = (pod.files.path().join("image"), pod.files.path().join("disk"));
+        File::create(&image).unwrap().set_len(8 << 20).unwrap();
+        std::fs::create_dir(&point).unwrap();
+        let (image, path) = (image.to_str().unwrap(), point.to_str().unwrap());
+        assert!(tool(0, &["-q", image]) && tool(1, &["-o", "loop", image, path]));
+        Self(point)
+    }
+
+    fn freeze(&self, option: &str) -> bool {
+        tool(3, &[option, self.0.to_str().unwrap()])
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.freeze("-u");
+        tool(2, &["-l", self.0.to_str().unwrap()]);
+    }
+}
+
+async fn frozen_disk(pod: Pod) {
+    let disk = Disk::make(&pod);
+    let log = disk.0.join("one.log");
+    let mut one = pod.container("one", "echo first; read x; echo second; exit 6").with_stdin(true);
+    one.log = Some(log.clone());
+    pod.run(one).await;
+    pod.until("its first line is written", || read_lines(&log) == ["stdout F first"]).await;
+    assert!(disk.freeze("-f"));
+    let (reader, mut writer) = pipe();
+    pod.client.attach("one", &stdin(reader)).await.unwrap();
+    writer.write_all(b"go\n").unwrap();
+    // Its end is told, and others go on meanwhile.
+    assert_eq!(pod.run_to_end("two", "echo other; exit 7").await.exit_code, 7);
+    assert_eq!(pod.output("two"), "other\n");
+    assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 6);
+    // One that cannot be opened is held up alone.
+    let mut three = pod.container("three", "exit 8");
+    three.log = Some(disk.0.join("three.log"));
+    let (created, other) = {
+        let create = pod.client.create(three.request());
+        tokio::pin!(create);
+        let other = tokio::select! {
+            created = &mut create => panic!("{created:?}"),
+            exit = pod.run_to_end("four", "exit 9") => exit,
+        };
+        assert!(disk.freeze("-u"));
+        (create.await, other)
+    };
+    created.unwrap();
+    assert_eq!(other.exit_code, 9);
+    pod.until("its last line is written", || {
+        read_lines(&log) == ["stdout F first", "stdout F second"]
+    })
+    .await;
+    assert_eq!(pod.client.list().await.unwrap()[0].lost_log_bytes, 0);
+    pod.close().await;
+    drop(disk);
 }

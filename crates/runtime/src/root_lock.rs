@@ -1,0 +1,102 @@
+//! The lock of a runtime's directory: two processes that both believed to own the pods of one directory would end each other's.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use tokio::time::{Instant, sleep};
+
+use crate::error::{EmbeddedRuntimeError, Outcome, failed};
+
+const NAME: &str = "lock";
+/// A runtime that is just ending gets this long: its last call may still run on a thread.
+const PATIENCE: Duration = Duration::from_secs(3);
+const BETWEEN_TRIES: Duration = Duration::from_millis(25);
+/// More than is ever written about a holder.
+const MOST_TEXT: u64 = 4096;
+
+/// Held as long as the runtime lives; it ends with the process, however that ends.
+#[derive(Debug)]
+pub(crate) struct RootLock {
+    _file: File,
+}
+
+impl RootLock {
+    /// Locks a directory that exists.
+    pub(crate) async fn acquire(root: &Path) -> Outcome<Self> {
+        let path = root.join(NAME);
+        let mut file = open_lock(&path).map_err(failed("open the lock", &path))?;
+        let deadline = Instant::now() + PATIENCE;
+        while !try_lock(&file).map_err(failed("lock", &path))? {
+            if Instant::now() >= deadline {
+                let holder = read_holder(&mut file).map_err(failed("read", &path))?;
+                return Err(EmbeddedRuntimeError::InUse { root: root.to_owned(), holder });
+            }
+            sleep(BETWEEN_TRIES).await;
+        }
+        write_holder(&mut file).map_err(failed("write", &path))?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(File::from(open(path, flags | OFlags::NONBLOCK, Mode::RUSR | Mode::WUSR)?))
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    match flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn read_holder(file: &mut File) -> io::Result<String> {
+    file.rewind()?;
+    let mut text = String::new();
+    file.take(MOST_TEXT).read_to_string(&mut text)?;
+    Ok(match text.trim() {
+        "" => "a process that has not said which it is".to_owned(),
+        holder => holder.to_owned(),
+    })
+}
+
+fn write_holder(file: &mut File) -> io::Result<()> {
+    let program = std::env::current_exe().unwrap_or_default();
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "process {} ({})", std::process::id(), program.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_runtime_on_the_same_root_is_told_which_process_holds_it() {
+        let root = tempfile::tempdir().unwrap();
+        let first = RootLock::acquire(root.path()).await.unwrap();
+        let error = RootLock::acquire(root.path()).await.unwrap_err().to_string();
+        let holder = format!("process {}", std::process::id());
+        assert!(error.contains(&holder), "{error}");
+        assert!(error.contains(&root.path().display().to_string()), "{error}");
+        drop(first);
+        RootLock::acquire(root.path()).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_runtime_that_is_just_ending_is_waited_for() {
+        let root = tempfile::tempdir().unwrap();
+        let first = RootLock::acquire(root.path()).await.unwrap();
+        let ending = async {
+            sleep(PATIENCE / 2).await;
+            drop(first);
+        };
+        let (second, ()) = tokio::join!(RootLock::acquire(root.path()), ending);
+        second.unwrap();
+    }
+}
