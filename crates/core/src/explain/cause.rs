@@ -69,7 +69,6 @@ causes! {
     /// The image is not here, and may not be pulled.
     ImageNeverPulled => "image-never-pulled",
     /// The image is not here, and the runtime can pull none.
-    ImageNotImported => "image-not-imported",
     /// The runtime cannot say whether it has the image.
     ImageUnreadable => "image-unreadable",
     /// The image cannot be pulled for another reason.

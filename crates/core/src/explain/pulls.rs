@@ -6,20 +6,32 @@ use super::container::ContainerSnapshot;
 use super::container_failure::ContainerFailure;
 use super::context::ExplainContext;
 
+/// What runtimes say of a registry that they do not get through to.
+const UNREACHABLE: &[&str] = &[
+    "dial tcp",
+    "registry is unavailable",
+    "timeout",
+    "TLS",
+    "x509",
+    "EOF",
+    "cannot reach ",
+    " did not come within ",
+    " sends too slowly",
+];
+
 /// Why the image of a container could not be pulled.
 pub(super) fn explain(context: &ExplainContext<'_>, seen: &ContainerSnapshot<'_>) -> Explanation {
     let it = ContainerFailure::new(context, seen, seen.message(), context.next_try());
-    if it.says(&["cannot pull from registries"]) {
-        not_imported(&it)
-    } else if it.says(&["no match for platform", "no matching manifest"]) {
+    // What containerd and CRI-O say, and last what the embedded runtime says.
+    if it.says(&["no match for platform", "no matching manifest", "has no image for"]) {
         platform(&it)
-    } else if it.says(&["401 ", "403 ", "authorization", "unauthorized", "denied"]) {
+    } else if it.says(&["401 ", "403 ", "authorization", "unauthorized", "denied", " refuses "]) {
         refuses(&it)
-    } else if it.says(&["dial tcp: lookup", "no such host"]) {
+    } else if it.says(&["dial tcp: lookup", "no such host", "failed to lookup address"]) {
         unknown(&it)
-    } else if it.says(&["dial tcp", "registry is unavailable", "timeout", "TLS", "x509", "EOF"]) {
+    } else if it.says(UNREACHABLE) {
         unreachable(&it)
-    } else if it.says(&["unexpected status"]) {
+    } else if it.says(&["unexpected status", " answered with status "]) {
         fails(&it)
     } else if it.says(&["not found", "manifest unknown"]) {
         not_found(&it)
@@ -33,21 +45,6 @@ pub(super) fn registry(image: &str) -> &str {
     match image.split_once('/') {
         Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => host,
         _ => "docker.io",
-    }
-}
-
-/// The embedded runtime has only what was imported.
-fn not_imported(it: &ContainerFailure<'_>) -> Explanation {
-    let (image, label) = (it.seen.image(), it.label());
-    let sentence = format!(
-        "The image {image} of {label} is not on this machine, and the embedded runtime cannot pull it from a registry yet"
-    );
-    let next = format!(
-        "Import it: `docker save {image} | oarsman image import -`; or run the pod on another runtime: `oarsman run --runtime containerd`."
-    );
-    Explanation {
-        details: Vec::new(),
-        ..it.explain(ExplanationCause::ImageNotImported, &sentence, next)
     }
 }
 
