@@ -193,16 +193,19 @@ impl Runtime for EmbeddedRuntime {
         })
     }
 
-    async fn exec(&self, _request: cri::ExecRequest) -> Result<StreamingEndpoint> {
-        Err(CriError::unimplemented("Exec"))
+    async fn exec(&self, request: cri::ExecRequest) -> Result<StreamingEndpoint> {
+        let id = request.container_id.clone();
+        of("Exec", &id, self.inner().exec(request).await)
     }
 
-    async fn attach(&self, _request: cri::AttachRequest) -> Result<StreamingEndpoint> {
-        Err(CriError::unimplemented("Attach"))
+    async fn attach(&self, request: cri::AttachRequest) -> Result<StreamingEndpoint> {
+        let id = request.container_id.clone();
+        of("Attach", &id, self.inner.attach(request))
     }
 
-    async fn port_forward(&self, _request: cri::PortForwardRequest) -> Result<StreamingEndpoint> {
-        Err(CriError::unimplemented("PortForward"))
+    async fn port_forward(&self, request: cri::PortForwardRequest) -> Result<StreamingEndpoint> {
+        let id = request.pod_sandbox_id.clone();
+        of("PortForward", &id, self.inner.port_forward(request))
     }
 
     /// A subscriber that is too far behind is told by the end of its stream.

@@ -22,6 +22,7 @@ mod settings;
 mod state_directory;
 mod stats;
 mod status;
+mod streaming;
 
 pub use calls::EmbeddedRuntime;
 pub use error::EmbeddedRuntimeError;

@@ -122,10 +122,6 @@ impl Harness for EmbeddedHarness {
         &self.images
     }
 
-    fn may_lack(&self) -> &[&'static str] {
-        &["Exec", "Attach", "PortForward"]
-    }
-
     fn directory(&self) -> PathBuf {
         self.directory.clone()
     }

@@ -14,6 +14,7 @@ use oarsman_shim::{helper, shim};
 mod harness;
 mod leaks;
 mod reconnect;
+mod streaming;
 
 use harness::Node;
 
@@ -63,6 +64,7 @@ fn run_suite() -> Result<Conclusion> {
         })
         .collect();
     trials.extend(reconnect::trials(&node, tokio.handle()));
+    trials.extend(streaming::trials(&node, tokio.handle()));
     let conclusion = libtest_mimic::run(&options, trials);
     tokio.block_on(node.close())?;
     drop(contract);
