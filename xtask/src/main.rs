@@ -9,6 +9,7 @@ mod bench;
 mod command;
 mod commit;
 mod conformance;
+mod first_run;
 mod fuzz;
 mod golden;
 mod kubelet_kind;
@@ -59,6 +60,8 @@ enum Task {
     Conformance(conformance::ConformanceArguments),
     /// Measure the runtime alone, the Go kubelet and ours, and write docs/performance.md; or ours against a commit's
     Bench(bench::BenchArguments),
+    /// Measure the first command of the README on a machine with only Rust and a linker, and that it leaves nothing
+    FirstRun(first_run::FirstRunArguments),
     /// Search for inputs that break a parser, keep the corpus, and write docs/fuzz.md
     Fuzz(fuzz::FuzzArguments),
     /// Take over running pods from the program of a commit, give them back, and see that none of them is disturbed
@@ -83,6 +86,7 @@ fn main() -> Result<ExitCode> {
         Task::Rig { cluster, command } => return Ok(rig::run(&command, cluster)),
         Task::Conformance(arguments) => return Ok(conformance::run(&root, &arguments)),
         Task::Bench(arguments) => return bench::run(&root, &arguments),
+        Task::FirstRun(arguments) => return first_run::run(&root, &arguments),
         Task::Takeover { commit } => takeover::run(&root, &commit),
         Task::Fuzz(arguments) => fuzz::run(&root, &arguments),
         Task::Tidy => tidy::run(&root),

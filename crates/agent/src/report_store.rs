@@ -15,6 +15,7 @@ use oarsman_core::lifecycle::WaitReason;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{
     Activity, BrokenManifest, NodeReport, OngoingError, PodActivity, ProbeReport, StageReport,
+    TrafficObstacle,
 };
 use oarsman_core::time::Mono;
 use oarsman_cri::CriError;
@@ -89,6 +90,16 @@ impl ReportStore {
             }
             Ok(_) | Err(_) => self.update(|entries| entries.about.runtime.trouble.take().is_some()),
         }
+    }
+
+    /// Sets what stands in the way of pods' packets, as the runtime says.
+    pub fn set_traffic_obstacle(&self, found: Option<TrafficObstacle>) {
+        self.update(|entries| {
+            let known = &mut entries.about.runtime.traffic_obstacle;
+            let is_news = *known != found;
+            *known = found;
+            is_news
+        });
     }
 
     /// The runtime does not answer.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use oarsman_core::node::runtime::{NetworkState, RuntimeHealth};
+use oarsman_core::node::runtime::{NetworkState, RuntimeHealth, traffic_obstacle};
 use oarsman_cri::CriError;
 use oarsman_sync::ordered_watch;
 use tokio::sync::Mutex;
@@ -65,6 +65,7 @@ impl RuntimeHealthCache {
         };
         node.report_store.record_runtime_response(&answers);
         let (version, status) = answers?;
+        node.report_store.set_traffic_obstacle(traffic_obstacle(&status));
         let now = node.seams.clock.mono();
         let mut health = self.get();
         version.iter().for_each(|version| health.set_version(version));

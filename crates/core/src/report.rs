@@ -53,6 +53,17 @@ pub struct RuntimeReport {
     pub endpoint: String,
     /// Since when it does not answer, and what it said instead; none while it answers.
     pub trouble: Option<OngoingError>,
+    /// What stands in the way of the packets of pods that have a network, as the runtime says.
+    pub traffic_obstacle: Option<TrafficObstacle>,
+}
+
+/// Something on the machine that stands in the way of pods' packets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrafficObstacle {
+    /// What it is, and what follows from it.
+    pub problem: String,
+    /// What to do about it.
+    pub fix: String,
 }
 
 /// Something that has been wrong for a while.

@@ -45,15 +45,15 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::connection_holder::ConnectionHolderHandle;
 use crate::local_api::{self, LateStats, LocalApi, LocalServer, StoppedPods};
 use crate::lock::FileLock;
 use crate::machine;
 use crate::node_stats::NodeStats;
+use crate::runtime_endpoint::RuntimeEndpoint;
 use crate::settings::AgentSettings;
 use crate::systemd::SystemdNotifier;
 
-pub(crate) use runtime::reported_cgroup_driver;
+pub(crate) use runtime::{AgentRuntime, reported_cgroup_driver};
 
 use runtime::RuntimeFacts;
 
@@ -66,7 +66,7 @@ pub(crate) struct Agent {
     config: AgentConfig,
     inputs: Inputs,
     commands: mpsc::Sender<AgentCommand>,
-    connection_holder: Option<Arc<ConnectionHolderHandle>>,
+    runtime: AgentRuntime,
     leave: CancellationToken,
     connection: Option<Connection>,
     stats: Arc<NodeStats>,
@@ -77,9 +77,9 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// The process that holds the agent's connections to the runtime when it is killed; to be released when the agent ends in order.
-    pub(crate) fn connection_holder(&self) -> Option<Arc<ConnectionHolderHandle>> {
-        self.connection_holder.clone()
+    /// Its container runtime; to be released when the agent has ended in order.
+    pub(crate) fn runtime(&self) -> AgentRuntime {
+        self.runtime.clone()
     }
 
     /// The agent's report on pods and node, which the commands show.
@@ -232,12 +232,11 @@ pub(crate) async fn assemble(
     let report_store = ReportStore::new(Arc::clone(clock), initial_report(settings));
     let (stopped, stopped_pods) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
-    let connection_holder = connection_holder();
-    let client = runtime::client(settings, connection_holder.clone())?;
     let metrics = Arc::<AgentMetrics>::default();
+    let agent_runtime = AgentRuntime::open(settings, clock, &metrics.panics).await?;
     let tracing = tracing_export::start(settings, clock)?;
     let (tracer, span_exporter) = tracing.unzip();
-    let runtime = measured_runtime(Arc::new(client.clone()), Arc::clone(clock), &metrics);
+    let runtime = measured_runtime(agent_runtime.seam(), Arc::clone(clock), &metrics);
     let runtime = match &tracer {
         Some(tracer) => traced_runtime(runtime, tracer),
         None => runtime,
@@ -251,7 +250,7 @@ pub(crate) async fn assemble(
         stats: Arc::clone(&late_stats),
     };
     let socket = serve_local_api(settings, api, &metrics);
-    let facts = runtime::wait_for_runtime(&client, settings, &report_store).await;
+    let facts = runtime::wait_for_runtime(&*agent_runtime.seam(), settings, &report_store).await;
     let pod_settings = pod_settings(settings, &facts)?;
     let cgroups = HostCgroups::open(pod_cgroups::CgroupSettings {
         names: pod_settings.cgroups.clone(),
@@ -312,7 +311,7 @@ pub(crate) async fn assemble(
         config,
         inputs,
         commands,
-        connection_holder,
+        runtime: agent_runtime,
         leave,
         connection: joined.connection,
         stats,
@@ -332,7 +331,7 @@ fn initial_report(settings: &AgentSettings) -> NodeReport {
         pid: std::process::id(),
         is_run_mode: settings.mode == Mode::Run,
         runtime: RuntimeReport {
-            endpoint: settings.runtime_endpoint.clone(),
+            endpoint: settings.runtime_endpoint.to_string(),
             ..RuntimeReport::default()
         },
         ..NodeReport::default()
@@ -364,21 +363,13 @@ fn without_stopped_pods(
     sources.into_iter().map(filter).collect()
 }
 
-/// Starts the connection holder. Its failure is logged and no reason not to run: without it a killed agent may leave a half-made sandbox.
-fn connection_holder() -> Option<Arc<ConnectionHolderHandle>> {
-    let held = ConnectionHolderHandle::start();
-    let told = |error: &anyhow::Error| {
-        let error = format!("{error:#}");
-        tracing::warn!(task = "connection holder", error, "connection holder not started");
-    };
-    held.inspect_err(told).ok().map(Arc::new)
-}
-
-/// The locks. Only the one kubelet of a runtime may remove pods that no source knows, so a kubelet also locks the runtime.
+/// The locks. Only the one kubelet of a runtime may remove pods that no source knows, so a kubelet also locks a runtime that others may use.
 fn locks(settings: &AgentSettings) -> Result<Vec<FileLock>> {
     let mut locks = vec![FileLock::of_root(&settings.root)?];
-    if settings.mode == Mode::Kubelet {
-        locks.push(FileLock::of_runtime(&settings.runtime_endpoint)?);
+    if let (Mode::Kubelet, RuntimeEndpoint::Socket(address)) =
+        (settings.mode, &settings.runtime_endpoint)
+    {
+        locks.push(FileLock::of_runtime(address)?);
     }
     Ok(locks)
 }

@@ -19,6 +19,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use oarsman_clock::Clock;
 
+use crate::runtime_endpoint::NamedRuntime;
 use crate::{machine, threads};
 use facts::MachineFacts;
 use finding::{Finding, FindingSeverity};
@@ -29,7 +30,7 @@ Examples:
   oarsman check                                       can pods be run here?
   oarsman check pod.yaml                              and would this one be taken?
   oarsman check --config /var/lib/kubelet/config.yaml can this be a node with that configuration?
-  oarsman check --runtime unix:///run/crio/crio.sock  on that runtime?
+  oarsman check --runtime crio                        on that runtime?
   oarsman check -o json                               the same for a program";
 
 /// What is looked at.
@@ -45,9 +46,10 @@ pub(crate) struct Flags {
     /// Below which everything of the agent would lie [default: /var/lib/oarsman, with --config /var/lib/kubelet].
     #[arg(long)]
     root_dir: Option<PathBuf>,
-    /// The socket of the container runtime; by default one is looked for.
-    #[arg(long, value_name = "ENDPOINT")]
-    runtime: Option<String>,
+    /// What would run the containers: `embedded`, `containerd` or `crio`, or the socket of a runtime [default: embedded, with --config
+    /// the one in it].
+    #[arg(long, value_name = "RUNTIME")]
+    runtime: Option<NamedRuntime>,
     /// What the findings look like.
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
@@ -89,8 +91,8 @@ impl Flags {
             machine::absolute(&root)
         };
         let Some(path) = &self.config else {
-            let requirements =
-                Requirements::for_run_mode(root("/var/lib/oarsman")?, self.runtime.clone());
+            let runtime = self.runtime.clone().unwrap_or(NamedRuntime::Embedded);
+            let requirements = Requirements::for_run_mode(root("/var/lib/oarsman")?, runtime);
             return Ok((Vec::new(), requirements));
         };
         let (findings, configuration) = config::read(&std::path::absolute(path)?);

@@ -117,7 +117,7 @@ async fn run_until_signalled(
         agent = assembly::assemble(settings, None, clock) => agent?,
         () = ending.received() => return Ok(()),
     };
-    let (connection_holder, commands) = (agent.connection_holder(), agent.commands());
+    let (runtime, commands) = (agent.runtime(), agent.commands());
     let end = CancellationToken::new();
     let told = async {
         ending.received().await;
@@ -146,7 +146,7 @@ async fn run_until_signalled(
         () = tasks.restart_panicked() => Ok(()),
         () = told => Ok(()),
     };
-    connection_holder.iter().for_each(|connection_holder| connection_holder.release());
+    runtime.release().await;
     ended
 }
 

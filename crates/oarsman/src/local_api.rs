@@ -4,7 +4,6 @@
 
 mod client;
 mod server;
-mod socket_path;
 mod stop;
 mod stopped_pods;
 mod stream_client;
@@ -16,6 +15,8 @@ pub(crate) use server::{LateStats, LocalApi, LocalServer, serve};
 pub(crate) use stopped_pods::{StoppedPods, without_stopped_pods};
 pub(crate) use stream_client::CommandRequest;
 
+/// The name of the socket in an agent's root directory.
+const SOCKET: &str = "oarsman.sock";
 /// The paths that are served.
 const REPORT: &str = "/v1/report";
 const STOP: &str = "/v1/stop";

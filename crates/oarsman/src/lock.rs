@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-pub(crate) use directories::{is_trusted_group, prepare_root};
+pub(crate) use directories::prepare_root;
 
 /// The directory of the lock files of runtimes.
 const RUNTIMES: &str = "/run/oarsman";

@@ -5,7 +5,7 @@ mod check;
 mod commands;
 mod connection_holder;
 mod control_sequences;
-mod find_runtime;
+mod cri_server;
 mod kubelet;
 mod local_api;
 mod lock;
@@ -13,16 +13,21 @@ mod logging;
 mod machine;
 mod node_stats;
 mod run;
+mod runtime_endpoint;
 mod settings;
 mod signals;
+mod socket_path;
 mod systemd;
 mod threads;
 
+use std::env;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use oarsman_clock::{Clock, SystemClock};
+use oarsman_shim::{helper, shim};
 
 /// A Kubernetes node agent that also runs pods on a bare machine.
 #[derive(Debug, Parser)]
@@ -48,8 +53,22 @@ enum Command {
     Question(commands::ClientCommand),
 }
 
-#[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
 fn main() -> ExitCode {
+    // Before anything is made: both have to be processes of one thread.
+    let mut words = env::args_os().skip(1);
+    match words.next().as_ref().and_then(|word| word.to_str()) {
+        Some(shim::ARGUMENT) => shim::main(&texts(words)),
+        Some(helper::ARGUMENT) => helper::main(&texts(words)),
+        _ => run_command(),
+    }
+}
+
+fn texts(words: impl Iterator<Item = OsString>) -> Vec<String> {
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+#[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
+fn run_command() -> ExitCode {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let done = match command() {
         Command::Check(flags) => check::run(&flags, &*clock),
@@ -71,7 +90,7 @@ fn main() -> ExitCode {
 
 /// The command to run. A program whose own name is `kubelet` runs that command.
 fn command() -> Command {
-    let mut words = std::env::args();
+    let mut words = env::args();
     let called = words.next().unwrap_or_default();
     if called.rsplit('/').next() == Some("kubelet") {
         return Command::Kubelet(kubelet::KubeletArguments::new(words.collect()));

@@ -4,10 +4,9 @@ mod container_output;
 mod detach;
 mod exit_code;
 mod foreground;
+mod leftover_pods;
 mod pod_lines;
-mod runtime_choice;
 mod screen;
-mod source_tree;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,10 +30,10 @@ use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_net::SystemNetwork;
 
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
+use crate::runtime_endpoint::{NamedRuntime, RuntimeEndpoint};
 use crate::settings::{AgentSettings, ContainerSettings, CredentialProviders, SourceSettings};
 use crate::{lock, machine, threads};
 
-use runtime_choice::RuntimeChoice;
 use screen::Screen;
 
 /// How many pods one agent runs.
@@ -64,9 +63,14 @@ pub(crate) struct Flags {
     /// Do not show what containers print.
     #[arg(long, short)]
     quiet: bool,
-    /// The socket of the container runtime; by default one that is found.
-    #[arg(long, value_name = "ENDPOINT", env = "CONTAINER_RUNTIME_ENDPOINT")]
-    runtime: Option<String>,
+    /// What runs the containers: `embedded`, `containerd` or `crio`, or the socket of a runtime.
+    #[arg(
+        long,
+        value_name = "RUNTIME",
+        default_value = "embedded",
+        env = "CONTAINER_RUNTIME_ENDPOINT"
+    )]
+    runtime: NamedRuntime,
     /// Below which everything of this agent lies.
     #[arg(long, default_value = ROOT, value_name = "DIR")]
     root_dir: PathBuf,
@@ -105,18 +109,14 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
         if flags.detach && !flags.in_background {
             return detach::detach(&root).await;
         }
-        match runtime_choice::runtime(flags.runtime.as_deref())? {
-            RuntimeChoice::Runtime(endpoint) => {
-                // The log is the first file in it.
-                lock::prepare_root(&root)?;
-                let _flush = flags.logging(&root).start(clock).context("cannot start the log")?;
-                // A command in the background has no terminal; containers' output is in their logs.
-                let quiet = flags.quiet || flags.in_background;
-                let settings = flags.settings(root, node, endpoint);
-                Box::pin(foreground::run_in_foreground(&settings, manifest_set, quiet, clock)).await
-            }
-            RuntimeChoice::OnRig(script) => runtime_choice::exec_on_rig(&script, &root),
-        }
+        let endpoint = flags.runtime.find()?;
+        // The log is the first file in it.
+        lock::prepare_root(&root)?;
+        let _flush = flags.logging(&root).start(clock).context("cannot start the log")?;
+        // A command in the background has no terminal; containers' output is in their logs.
+        let quiet = flags.quiet || flags.in_background;
+        let settings = flags.settings(root, node, endpoint);
+        Box::pin(foreground::run_in_foreground(&settings, manifest_set, quiet, clock)).await
     })
 }
 
@@ -150,7 +150,7 @@ impl Flags {
         &self,
         root: PathBuf,
         node_name: String,
-        runtime_endpoint: String,
+        runtime_endpoint: RuntimeEndpoint,
     ) -> AgentSettings {
         AgentSettings {
             mode: Mode::Run,

@@ -15,6 +15,8 @@ use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_spans::TracingSettings;
 use oarsman_state::CheckpointKeys;
 
+use crate::runtime_endpoint::RuntimeEndpoint;
+
 /// Everything that decides how an agent behaves.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentSettings {
@@ -28,7 +30,7 @@ pub(crate) struct AgentSettings {
     pub(crate) features: FeatureGates,
     /// What the Node object says, and the values that pods read of their node.
     pub(crate) node_status: NodeStatusConfig,
-    pub(crate) runtime_endpoint: String,
+    pub(crate) runtime_endpoint: RuntimeEndpoint,
     pub(crate) image_endpoint: Option<String>,
     /// Where spans are sent, if any is sampled.
     pub(crate) tracing: Option<TracingSettings>,

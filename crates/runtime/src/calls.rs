@@ -7,6 +7,7 @@ use futures::StreamExt;
 use oarsman_clock::Clock;
 use oarsman_cri::{CriError, ErrorCode, EventStream, Result, Runtime, StreamingEndpoint};
 use oarsman_cri_types::v1 as cri;
+use oarsman_pod_network::HostChange;
 use oarsman_seam::async_trait;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -38,6 +39,11 @@ impl EmbeddedRuntime {
     /// When there are sandboxes, or the kernel refuses.
     pub async fn remove_network(&self) -> std::result::Result<(), EmbeddedRuntimeError> {
         self.inner.on_network("remove", |inner| Ok(inner.network.remove_all()?)).await
+    }
+
+    /// The settings of the host that were changed because pods cannot do without, since this was opened. They stay as they are now.
+    pub fn host_changes(&self) -> Vec<HostChange> {
+        self.inner.host_changes.lock().clone()
     }
 
     /// The images of this node.
@@ -72,14 +78,14 @@ impl Runtime for EmbeddedRuntime {
             status: true,
             ..cri::RuntimeCondition::default()
         };
+        let mut conditions = vec![condition("RuntimeReady"), condition("NetworkReady")];
+        conditions.extend(self.inner().traffic_obstacles().await);
         let features = cri::RuntimeHandlerFeatures {
             recursive_read_only_mounts: self.inner.kernel >= (5, 12),
             user_namespaces: false,
         };
         Ok(cri::StatusResponse {
-            status: Some(cri::RuntimeStatus {
-                conditions: vec![condition("RuntimeReady"), condition("NetworkReady")],
-            }),
+            status: Some(cri::RuntimeStatus { conditions }),
             runtime_handlers: vec![cri::RuntimeHandler {
                 name: String::new(),
                 features: Some(features),

@@ -49,7 +49,7 @@ pub enum EmbeddedRuntimeError {
     Invalid(String),
     /// An image that is not on this node.
     #[error(
-        "image {image:?} is not on this node, and the embedded runtime cannot reach registries yet: import it with `oarsman image import`"
+        "image {image:?} is not on this machine, and the embedded runtime cannot pull from registries yet: import it with `docker save {image} | oarsman image import -`, or run the pod on another runtime with --runtime containerd"
     )]
     NoRegistry {
         /// Its name.

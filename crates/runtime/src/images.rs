@@ -1,13 +1,18 @@
 //! Images of this node as CRI describes them.
 
+use std::fs::File;
+use std::io::{Seek, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use oarsman_cri_types::v1 as cri;
-use oarsman_image_store::{StoreError, StoredImage};
+use oarsman_image_store::{ImportOptions, StoreError, StoredImage};
+use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::error::{EmbeddedRuntimeError, Outcome};
+use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::inner::RuntimeInner;
 use crate::oci::users::image_user;
+use crate::settings::BuiltInImage;
 
 fn shown(image: StoredImage) -> cri::Image {
     let (uid, username) = image_user(&image.config.user);
@@ -48,12 +53,30 @@ impl RuntimeInner {
         Ok(found.await?.map(shown))
     }
 
-    /// An image that is here is its id; another one cannot be had yet.
+    /// An image that is here is its id; one of this program is imported, and another one cannot be had yet.
     pub(crate) async fn pull_image(self: &Arc<Self>, image: String) -> Outcome<String> {
+        let built_in = self.settings.built_in_images.iter().find(|known| known.name == image);
+        if let Some(built_in) = built_in.copied() {
+            return self.on_images("change", move |inner| inner.import_built_in(built_in)).await;
+        }
         match self.image_status(image.clone()).await? {
             Some(found) => Ok(found.id),
             None => Err(EmbeddedRuntimeError::NoRegistry { image }),
         }
+    }
+
+    /// Also when it is here: this program may be newer.
+    fn import_built_in(&self, image: BuiltInImage) -> Outcome<String> {
+        let source = Path::new(image.name);
+        let archive = (image.archive)().map_err(failed("make the image", source))?;
+        let file = memfd_create(c"image", MemfdFlags::CLOEXEC).map(File::from);
+        let mut file = file.map_err(failed("make a file for", source))?;
+        let written = file.write_all(&archive).and_then(|()| file.rewind());
+        written.map_err(failed("write the image", source))?;
+        let options = ImportOptions::default();
+        let imported = self.images.import_archive(file, image.name, &options, &mut |_| {})?;
+        let not_in = || EmbeddedRuntimeError::Invalid(format!("{} has no image", image.name));
+        Ok(imported.first().ok_or_else(not_in)?.id.to_string())
     }
 
     /// Removes an image and what only it needs.

@@ -9,7 +9,7 @@ use oarsman_cri_types::v1::ContainerEventResponse;
 use oarsman_host::blocking::BlockingPool;
 use oarsman_host::stats::HostStats;
 use oarsman_image_store::ImageStore;
-use oarsman_pod_network::PodNetwork;
+use oarsman_pod_network::{HostChange, PodNetwork};
 use oarsman_shim::client::ShimClient;
 use oarsman_sync::Guarded;
 use tokio::sync::{Mutex, RwLock, broadcast, watch};
@@ -43,6 +43,8 @@ pub(crate) struct RuntimeInner {
     pub(crate) state: Guarded<RuntimeState>,
     pub(crate) events: broadcast::Sender<ContainerEventResponse>,
     pub(crate) pools: RuntimePools,
+    /// What was changed of the host since this was opened.
+    pub(crate) host_changes: Guarded<Vec<HostChange>>,
 }
 
 /// Threads for blocking work, by what may hang.

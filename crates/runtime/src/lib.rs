@@ -23,7 +23,8 @@ mod state_directory;
 mod stats;
 mod status;
 mod streaming;
+mod traffic;
 
 pub use calls::EmbeddedRuntime;
 pub use error::EmbeddedRuntimeError;
-pub use settings::EmbeddedRuntimeSettings;
+pub use settings::{BuiltInImage, EmbeddedRuntimeSettings};

@@ -61,6 +61,7 @@ pub(crate) async fn open(
             let existing: BTreeSet<String> = ready.map(|it| it.record.id.clone()).collect();
             drop(all);
             let report = inner.network.reconcile(&existing)?;
+            inner.note_host_changes(report.host_changes);
             // Without their link they need a new sandbox.
             for id in &report.broken_sandboxes {
                 inner.set_phase(id, SandboxPhase::Lost);
@@ -98,6 +99,7 @@ impl RuntimeInner {
                 images: BlockingPool::new(BlockingKind::ImageStore),
                 network: BlockingPool::new(BlockingKind::PodNetworks),
             },
+            host_changes: Guarded::default(),
             settings,
             clock,
             directory,

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use oarsman_cri_types::v1::{NamespaceMode, PodSandboxConfig};
 use oarsman_host::thread_namespaces;
-use oarsman_pod_network::{HostPort, NamespaceKind, PortProtocol, SandboxNetworkRequest};
+use oarsman_pod_network::{
+    HostChange, HostPort, NamespaceKind, PortProtocol, SandboxNetworkRequest,
+};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
@@ -96,14 +98,20 @@ impl RuntimeInner {
             let pod = record.pod();
             let request = SandboxNetworkRequest { sandbox: &record.id, pod: &pod, ports: &ports };
             let network = self.network.set_up(request)?;
-            for change in &network.host_changes {
-                let detail = format!("from {} to {}", change.before, change.now);
-                let (setting, reason) = (&change.setting, change.reason);
-                tracing::info!(setting, detail, reason, "setting of the host changed");
-            }
+            self.note_host_changes(network.host_changes);
             record.addresses = network.addresses;
         }
         self.set_sysctls(&record.id, sysctls)
+    }
+
+    /// The administrator is to know what is not as it was before.
+    pub(crate) fn note_host_changes(&self, changes: Vec<HostChange>) {
+        for change in &changes {
+            let detail = format!("from {} to {}", change.before, change.now);
+            let (setting, reason) = (&change.setting, change.reason);
+            tracing::info!(setting, detail, reason, "setting of the host changed");
+        }
+        self.host_changes.lock().extend(changes);
     }
 
     fn set_sysctls(&self, sandbox: &str, sysctls: &[PodSysctl]) -> Outcome<()> {

@@ -1,6 +1,7 @@
 //! What the caller decides about the embedded runtime.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use oarsman_pod_network::PodNetworkSettings;
 
@@ -13,6 +14,17 @@ pub struct EmbeddedRuntimeSettings {
     pub program: PathBuf,
     /// The network of pods.
     pub network: PodNetworkSettings,
+    /// Images that are pulled from this program itself.
+    pub built_in_images: Vec<BuiltInImage>,
+}
+
+/// An image that comes with the program.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltInImage {
+    /// Its name, which no registry has.
+    pub name: &'static str,
+    /// Makes an archive of it, in a form that the image store imports.
+    pub archive: fn() -> io::Result<Vec<u8>>,
 }
 
 impl EmbeddedRuntimeSettings {
@@ -20,6 +32,16 @@ impl EmbeddedRuntimeSettings {
     pub fn new(root: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
         let root = root.into();
         let network = PodNetworkSettings::new(&root, root.join("network"));
-        Self { root, program: program.into(), network }
+        Self { root, program: program.into(), network, built_in_images: Vec::new() }
+    }
+
+    /// The directory below that of a runtime which has one for every sandbox.
+    pub fn sandbox_directory(root: &Path) -> PathBuf {
+        root.join("sandboxes")
+    }
+
+    /// The directory of the image store below that of a runtime.
+    pub fn image_directory(root: &Path) -> PathBuf {
+        root.join("images")
     }
 }

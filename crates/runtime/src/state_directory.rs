@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
+use crate::settings::EmbeddedRuntimeSettings;
 
 /// Where what is:
 ///
@@ -31,11 +32,11 @@ impl StateDirectory {
     }
 
     pub(crate) fn images(&self) -> PathBuf {
-        self.root.join("images")
+        EmbeddedRuntimeSettings::image_directory(&self.root)
     }
 
     pub(crate) fn sandboxes(&self) -> PathBuf {
-        self.root.join("sandboxes")
+        EmbeddedRuntimeSettings::sandbox_directory(&self.root)
     }
 
     pub(crate) fn containers(&self) -> PathBuf {

@@ -46,6 +46,8 @@ task_names! {
     BackgroundTask = "background task",
     /// Lists what runtime and disk have.
     Relist = "relist",
+    /// Serves CRI for the embedded runtime.
+    CriServer = "cri server",
     /// Patches statuses and deletes pods at the API server.
     StatusManager = "status manager",
     /// Creates and deletes mirror pods.

@@ -31,8 +31,33 @@ impl Terminal {
         directory: &Path,
         variables: &[(&str, String)],
     ) -> Result<Self> {
+        Self::start(Command::new("tmux"), socket, directory, variables).await
+    }
+
+    /// The same in a network namespace of its own, in which nothing is up.
+    ///
+    /// # Errors
+    /// When there is no tmux.
+    pub async fn open_without_network(
+        socket: &Path,
+        directory: &Path,
+        variables: &[(&str, String)],
+    ) -> Result<Self> {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--net", "tmux"]);
+        Self::start(unshare, socket, directory, variables).await
+    }
+
+    /// The first command becomes the server, from which all windows come.
+    async fn start(
+        program: Command,
+        socket: &Path,
+        directory: &Path,
+        variables: &[(&str, String)],
+    ) -> Result<Self> {
         let terminal = Self { socket: socket.to_owned(), commands: AtomicU32::new(0) };
-        let mut tmux = terminal.tmux(&["new-session", "-d", "-x", "160", "-y", "50", "-n", "0"]);
+        let session = ["new-session", "-d", "-x", "160", "-y", "50", "-n", "0"];
+        let mut tmux = terminal.prepare(program, &session);
         tmux.arg("-c").arg(directory).env("PS1", PROMPT).env("HISTFILE", "/dev/null");
         tmux.envs(variables.iter().map(|(name, value)| (name, value)));
         tmux.args(["bash", "--noprofile", "--norc"]);
@@ -125,7 +150,10 @@ impl Terminal {
     }
 
     fn tmux(&self, arguments: &[&str]) -> Command {
-        let mut tmux = Command::new("tmux");
+        self.prepare(Command::new("tmux"), arguments)
+    }
+
+    fn prepare(&self, mut tmux: Command, arguments: &[&str]) -> Command {
         // The shell must not see cargo's variables of this test, nor the tmux that the test itself may run in.
         oarsman_rig::without_package(&mut tmux)
             .env_remove("TMUX")

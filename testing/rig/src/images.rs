@@ -6,7 +6,7 @@ pub mod conformance;
 
 use std::fs;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 pub use archive::archive;
 pub use build::{Blob, ImageConfig, ImageLayer, OciImage};
@@ -21,9 +21,6 @@ pub const SCRIPT: &str = "rig.local/script:1";
 pub const SCRIPT_AS_USER: &str = "rig.local/script:user";
 /// busybox with all its applets in /bin, users root and `someone` (1000), and /tmp.
 pub const BUSYBOX: &str = "rig.local/busybox:1";
-
-/// The same under its name on Docker Hub, for the examples' manifests.
-pub const DOCKER_HUB_BUSYBOX: &str = "docker.io/library/busybox:1.36";
 
 /// The images that every rig has.
 ///
@@ -41,8 +38,24 @@ pub fn standard(parts: &Parts) -> Result<Vec<OciImage>> {
         script_image(parts, SCRIPT, ImageConfig::default())?,
         script_image(parts, SCRIPT_AS_USER, user)?,
         busybox(parts, BUSYBOX)?,
-        busybox(parts, DOCKER_HUB_BUSYBOX)?,
+        demo()?,
     ])
+}
+
+/// The image of the examples, as the program ships it.
+fn demo() -> Result<OciImage> {
+    let program = oarsman_demo_image::program().context("a static C library is needed")?;
+    let layer = ImageLayer::default()
+        .directory("tmp", 0o1777)
+        .directory("bin", 0o755)
+        .program(oarsman_demo_image::PROGRAM_PATH.trim_start_matches('/'), program);
+    let config = ImageConfig {
+        entrypoint: vec![oarsman_demo_image::PROGRAM_PATH.to_owned()],
+        env: vec!["PATH=/bin".to_owned()],
+        stop_signal: oarsman_demo_image::STOP_SIGNAL.to_owned(),
+        ..ImageConfig::default()
+    };
+    OciImage::build(oarsman_demo_image::NAME, &[layer], &config)
 }
 
 fn pause(parts: &Parts) -> Result<OciImage> {

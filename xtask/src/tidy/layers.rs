@@ -10,6 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["oarsman-clock", "oarsman-sync"],
     &["oarsman-spans"],
     &[
+        "oarsman-demo-image",
         "oarsman-kubelet-config",
         "oarsman-cri",
         "oarsman-streaming",

@@ -42,6 +42,8 @@ causes! {
     ManifestBroken => "manifest-broken",
     /// It runs, and another pod wants the same port of this machine.
     HostPortTaken => "host-port-taken",
+    /// It runs, and a firewall drops what it sends to other hosts.
+    FirewallDrops => "firewall-drops",
     /// A condition that others set keeps it from being ready.
     ReadinessGate => "readiness-gate",
     /// A readiness probe has not succeeded.
@@ -66,6 +68,8 @@ causes! {
     ImageUnsigned => "image-unsigned",
     /// The image is not here, and may not be pulled.
     ImageNeverPulled => "image-never-pulled",
+    /// The image is not here, and the runtime can pull none.
+    ImageNotImported => "image-not-imported",
     /// The runtime cannot say whether it has the image.
     ImageUnreadable => "image-unreadable",
     /// The image cannot be pulled for another reason.

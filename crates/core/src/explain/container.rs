@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
     ContainerStatus, Pod,
 };
 
+use super::phrases::capitalized;
 use crate::pod::{ContainerKind, PodContainer, PodExt};
 use crate::status::container_status_ext::ContainerStatusExt;
 
@@ -57,8 +58,7 @@ impl<'a> ContainerSnapshot<'a> {
 
     /// As a sentence calls it at its beginning.
     pub(super) fn capitalized_label(&self) -> String {
-        let label = self.label();
-        format!("{}{}", label[..1].to_uppercase(), &label[1..])
+        capitalized(&self.label())
     }
 
     /// The path of one of its fields.

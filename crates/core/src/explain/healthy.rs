@@ -25,6 +25,7 @@ pub(super) fn explain(context: &ExplainContext<'_>) -> Option<Explanation> {
     let found =
         probe(context).or_else(|| gate(context)).or_else(|| manifests::runs_old_manifest(context));
     let found = found.or_else(|| host_port(context)).or_else(|| restarted(context));
+    let found = found.or_else(|| firewall(context));
     Some(found.unwrap_or_else(|| running(context)))
 }
 
@@ -121,6 +122,16 @@ fn host_port(context: &ExplainContext<'_>) -> Option<Explanation> {
         context.manifest_path()
     );
     Some(Explanation::new(ExplanationCause::HostPortTaken, sentence, next))
+}
+
+/// A firewall that the runtime cannot override. Pods on the node's own network are not concerned.
+fn firewall(context: &ExplainContext<'_>) -> Option<Explanation> {
+    let is_on_host = context.pod.spec.as_ref().and_then(|spec| spec.host_network);
+    let obstacle = context.node.runtime.traffic_obstacle.as_ref()?;
+    let sentence = format!("The pod runs, but {}.", obstacle.problem);
+    let next = format!("{}.", phrases::capitalized(&obstacle.fix));
+    (is_on_host != Some(true))
+        .then(|| Explanation::new(ExplanationCause::FirewallDrops, sentence, next))
 }
 
 fn host_ports(pod: &Pod) -> Vec<(i32, String)> {

@@ -9,7 +9,9 @@ use super::context::ExplainContext;
 /// Why the image of a container could not be pulled.
 pub(super) fn explain(context: &ExplainContext<'_>, seen: &ContainerSnapshot<'_>) -> Explanation {
     let it = ContainerFailure::new(context, seen, seen.message(), context.next_try());
-    if it.says(&["no match for platform", "no matching manifest"]) {
+    if it.says(&["cannot pull from registries"]) {
+        not_imported(&it)
+    } else if it.says(&["no match for platform", "no matching manifest"]) {
         platform(&it)
     } else if it.says(&["401 ", "403 ", "authorization", "unauthorized", "denied"]) {
         refuses(&it)
@@ -31,6 +33,21 @@ pub(super) fn registry(image: &str) -> &str {
     match image.split_once('/') {
         Some((host, _)) if host.contains(['.', ':']) || host == "localhost" => host,
         _ => "docker.io",
+    }
+}
+
+/// The embedded runtime has only what was imported.
+fn not_imported(it: &ContainerFailure<'_>) -> Explanation {
+    let (image, label) = (it.seen.image(), it.label());
+    let sentence = format!(
+        "The image {image} of {label} is not on this machine, and the embedded runtime cannot pull it from a registry yet"
+    );
+    let next = format!(
+        "Import it: `docker save {image} | oarsman image import -`; or run the pod on another runtime: `oarsman run --runtime containerd`."
+    );
+    Explanation {
+        details: Vec::new(),
+        ..it.explain(ExplanationCause::ImageNotImported, &sentence, next)
     }
 }
 

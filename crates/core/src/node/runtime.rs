@@ -6,6 +6,7 @@ use oarsman_cri_types::v1::{
     RuntimeCondition, RuntimeFeatures, RuntimeHandler, StatusResponse, VersionResponse,
 };
 
+use crate::report::TrafficObstacle;
 use crate::time::Mono;
 
 /// A runtime that did not say for so long that it is well is down.
@@ -16,6 +17,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NETWORK_ANSWER_LASTS: Duration = Duration::from_secs(15);
 /// The same for an answer that there is none: pods wait for the network, so they should not wait longer than it takes.
 const NETWORK_TROUBLE_LASTS: Duration = Duration::from_secs(2);
+
+/// The condition by which a runtime tells that packets of pods are dropped on their way: its message is the problem, and in a second line
+/// what to do about it. The embedded runtime has it.
+pub const POD_TRAFFIC_CONDITION: &str = "PodTrafficForwarded";
+
+/// What stands in the way of pods' packets, if the runtime tells of it.
+pub fn traffic_obstacle(status: &StatusResponse) -> Option<TrafficObstacle> {
+    let conditions = &status.status.as_ref()?.conditions;
+    let told = |condition: &&RuntimeCondition| {
+        condition.r#type == POD_TRAFFIC_CONDITION && !condition.status
+    };
+    let message = &conditions.iter().find(told)?.message;
+    let (problem, fix) = message.split_once('\n').unwrap_or((message, ""));
+    Some(TrafficObstacle { problem: problem.to_owned(), fix: fix.to_owned() })
+}
 
 /// Whether a sandbox with a network of its own can be created.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use oarsman_kubelet_config::{ConfigFile, KubeletConfiguration, Problem, check, l
 
 use super::finding::Finding;
 use super::requirements::Requirements;
+use crate::runtime_endpoint::{NamedRuntime, RuntimeEndpoint};
 
 const CHECK: &str = "configuration";
 
@@ -37,9 +38,14 @@ fn evaluate(path: &Path, bytes: &[u8]) -> (Vec<Finding>, Option<KubeletConfigura
 pub(super) fn requirements(
     configuration: &KubeletConfiguration,
     root: PathBuf,
-    runtime: Option<String>,
+    runtime: Option<NamedRuntime>,
 ) -> Requirements {
-    let endpoint = runtime.unwrap_or_else(|| configuration.container_runtime_endpoint.clone());
+    let configured =
+        || match RuntimeEndpoint::of_configuration(&configuration.container_runtime_endpoint) {
+            RuntimeEndpoint::Embedded => NamedRuntime::Embedded,
+            RuntimeEndpoint::Socket(address) => NamedRuntime::Socket(address),
+        };
+    let runtime = runtime.unwrap_or_else(configured);
     let resolv_conf = PathBuf::from(&configuration.resolv_conf);
     Requirements {
         is_node: true,
@@ -50,7 +56,7 @@ pub(super) fn requirements(
         fails_on_swap: configuration.fail_swap_on,
         fails_on_cgroup_v1: configuration.fail_cgroup_v1,
         protects_kernel: configuration.protect_kernel_defaults,
-        ..Requirements::for_run_mode(root, Some(endpoint))
+        ..Requirements::for_run_mode(root, runtime)
     }
 }
 
@@ -111,7 +117,8 @@ mod tests {
         );
         assert_eq!(requirements.ports, [("port", 10250), ("readOnlyPort", 10255)]);
         assert_eq!(requirements.resolv_conf, None);
-        assert_eq!(requirements.runtime.as_deref(), Some("unix:///run/containerd/containerd.sock"));
+        let containerd = "unix:///run/containerd/containerd.sock".to_owned();
+        assert_eq!(requirements.runtime, NamedRuntime::Socket(containerd));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod cgroups;
 mod disk;
+mod embedded_runtime;
 mod host;
 mod kernel;
 mod limits;

@@ -2,6 +2,7 @@
 
 pub(super) mod cgroups;
 pub(super) mod disk;
+pub(super) mod embedded_runtime;
 pub(super) mod kernel;
 pub(super) mod limits;
 pub(super) mod permissions;

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
+use crate::runtime_endpoint::NamedRuntime;
+
 /// The requirements on the machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Requirements {
     /// Whether it is to be a node, or only to run pods by `oarsman run`.
     pub(crate) is_node: bool,
-    /// The socket of the runtime, if one was named.
-    pub(crate) runtime: Option<String>,
+    /// The runtime that was named, or is the default.
+    pub(crate) runtime: NamedRuntime,
     pub(crate) root: PathBuf,
     pub(crate) pod_logs: PathBuf,
     /// The resolv.conf that pods get; none to give pods nothing of it.
@@ -25,7 +27,7 @@ pub(crate) struct Requirements {
 
 impl Requirements {
     /// The requirements of `oarsman run` below this root directory.
-    pub(crate) fn for_run_mode(root: PathBuf, runtime: Option<String>) -> Self {
+    pub(crate) fn for_run_mode(root: PathBuf, runtime: NamedRuntime) -> Self {
         Self {
             is_node: false,
             runtime,

@@ -5,19 +5,20 @@ mod import;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use oarsman_core::disk_usage::DiskUsage;
 use oarsman_image_store::{Digest, ImageStore, StoredImage, UnpackBounds};
+use oarsman_runtime::EmbeddedRuntimeSettings;
 use serde::Serialize;
 
 use super::output::{OutputFormat, formatted, print};
 use super::table::table;
+use crate::runtime_endpoint::embedded_directory;
 
-/// The store, below the root directory.
-const STORE: &str = "runtime/images";
 /// Digits of an id that are enough for people.
 const SHORT_ID: usize = 12;
 const NONE: &str = "<none>";
@@ -29,7 +30,8 @@ const NONE: &str = "<none>";
   oarsman image import --name web:1 ./layout       from an OCI layout
   oarsman image ls
   oarsman image rm web:1
-  oarsman image prune --all                        all that no container uses")]
+  oarsman image prune --all                        all that no container uses
+  oarsman image demo | ctr -n k8s.io image import -  the examples' image for containerd")]
 pub(crate) struct Flags {
     #[command(subcommand)]
     command: ImageCommand,
@@ -62,23 +64,27 @@ enum ImageCommand {
     },
     /// Show how much disk images and containers use.
     Df,
+    /// Write the image of the examples to stdout as an archive, for another runtime.
+    Demo,
 }
 
 /// Does it.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    let store = open(&flags.root_dir)?;
+    let store = || open(&flags.root_dir);
     let text = match &flags.command {
-        ImageCommand::Import(flags) => import::run(&store, flags)?,
-        ImageCommand::Ls { output } => list(&store.images()?, *output)?,
-        ImageCommand::Rm { images } => remove(&store, images)?,
-        ImageCommand::Prune { all } => prune(&store, *all)?,
-        ImageCommand::Df => usage(&store)?,
+        ImageCommand::Import(flags) => import::run(&store()?, flags)?,
+        ImageCommand::Ls { output } => list(&store()?.images()?, *output)?,
+        ImageCommand::Rm { images } => remove(&store()?, images)?,
+        ImageCommand::Prune { all } => prune(&store()?, *all)?,
+        ImageCommand::Df => usage(&store()?)?,
+        ImageCommand::Demo => return Ok(io::stdout().write_all(&oarsman_demo_image::archive()?)?),
     };
     print(&text)
 }
 
 fn open(root: &Path) -> Result<ImageStore> {
-    Ok(ImageStore::open(&root.join(STORE), UnpackBounds::default())?)
+    let directory = EmbeddedRuntimeSettings::image_directory(&embedded_directory(root));
+    Ok(ImageStore::open(&directory, UnpackBounds::default())?)
 }
 
 /// An image for programs.

@@ -24,6 +24,7 @@ use oarsman_state::CheckpointKeys;
 use super::{credential_providers, image_settings};
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
 use crate::machine;
+use crate::runtime_endpoint::RuntimeEndpoint;
 use crate::settings::{AgentSettings, ClusterSettings, ContainerSettings, SourceSettings};
 
 use super::node_status::node_status_config;
@@ -99,7 +100,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         features: FeatureGates::of(|name| is_enabled(&kubelet.feature_gates, name)),
         node_status: node_status_config(kubelet, flags, &name),
         node_name: name,
-        runtime_endpoint: kubelet.container_runtime_endpoint.clone(),
+        runtime_endpoint: RuntimeEndpoint::of_configuration(&kubelet.container_runtime_endpoint),
         image_endpoint: unless_empty(&kubelet.image_service_endpoint),
         tracing: tracing_settings(kubelet),
         request_timeout: kubelet.runtime_request_timeout.or_zero(),

@@ -14,8 +14,8 @@ use oarsman_core::stats::StatsSummary;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::socket_path::SocketPath;
-use super::{ErrorBody, REPORT, STATS, STOP, StopRequest};
+use super::{ErrorBody, REPORT, SOCKET, STATS, STOP, StopRequest};
+use crate::socket_path::SocketPath;
 
 /// An agent that runs answers at once.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -106,7 +106,7 @@ impl LocalClient {
     }
 
     pub(super) fn socket(&self) -> Result<SocketPath, ClientError> {
-        SocketPath::below(&self.root).map_err(|error| self.connect_error(&error))
+        SocketPath::of(&self.root, SOCKET).map_err(|error| self.connect_error(&error))
     }
 
     pub(super) fn forbidden(&self) -> ClientError {

@@ -1,8 +1,5 @@
 //! The server of the local socket. A client that hangs or sends garbage harms only its own connection.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,11 +20,11 @@ use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use super::socket_path::SocketPath;
 use super::stop::{StopRefusal, check_request};
 use super::stopped_pods::StoppedPods;
-use super::{ErrorBody, REPORT, STATS, STOP, StopRequest, VERSION};
+use super::{ErrorBody, REPORT, SOCKET, STATS, STOP, StopRequest, VERSION};
 use crate::node_stats::NodeStats;
+use crate::socket_path::SocketPath;
 
 #[cfg(test)]
 mod tests;
@@ -70,16 +67,17 @@ pub(crate) struct LocalServer {
 impl Drop for LocalServer {
     fn drop(&mut self) {
         self.end.cancel();
-        // A socket that cannot be removed is replaced by the next agent.
-        fs::remove_file(self.socket.path()).ok();
+        self.socket.remove();
     }
 }
 
 /// Answers at the socket in an agent's root directory, which must be locked: a socket that is there then is a dead agent's.
 pub(crate) fn serve(root: &Path, api: LocalApi, panics: TaskPanics) -> Result<LocalServer> {
     let cannot = || format!("cannot make the socket for commands in {}", root.display());
-    let socket = SocketPath::below(root).with_context(cannot)?;
-    let listener = Arc::new(listen(socket.path()).with_context(cannot)?);
+    let socket = SocketPath::of(root, SOCKET).with_context(cannot)?;
+    // A client that connected before the socket was closed to others is still checked by its user id.
+    let listener = socket.listen().and_then(UnixListener::from_std).with_context(cannot)?;
+    let listener = Arc::new(listener);
     let router = router(Arc::new(api));
     let end = CancellationToken::new();
     let until = end.clone();
@@ -90,17 +88,6 @@ pub(crate) fn serve(root: &Path, api: LocalApi, panics: TaskPanics) -> Result<Lo
         })
     }));
     Ok(LocalServer { socket, end })
-}
-
-fn listen(path: &Path) -> io::Result<UnixListener> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = UnixListener::bind(path)?;
-    // A client that connected before this is still checked by its user id.
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
-    Ok(listener)
 }
 
 async fn prepare(stream: UnixStream, router: Router) -> Option<HttpConnection> {

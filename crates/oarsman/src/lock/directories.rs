@@ -64,7 +64,7 @@ fn check(directory: &Path, harmless: u32) -> Result<()> {
 }
 
 /// The groups of root and of the user that we are.
-pub(crate) fn is_trusted_group(gid: u32) -> bool {
+fn is_trusted_group(gid: u32) -> bool {
     gid == 0 || gid == rustix::process::getgid().as_raw()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,8 @@ use oarsman_cri_types::v1::FilesystemUsage;
 use oarsman_sync::Guarded;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
+
+use crate::runtime_endpoint::RuntimeEndpoint;
 
 /// The runtime counts its layers every ten seconds; it is not asked more often.
 const KEPT_FOR: Duration = Duration::from_secs(10);
@@ -46,8 +48,12 @@ pub(super) struct RuntimeFileSystems {
 }
 
 impl RuntimeDisks {
-    pub(super) fn new(runtime: Arc<dyn Runtime>, endpoint: &str, clock: Arc<dyn Clock>) -> Self {
-        let socket = endpoint.strip_prefix("unix://").map(PathBuf::from);
+    pub(super) fn new(
+        runtime: Arc<dyn Runtime>,
+        endpoint: &RuntimeEndpoint,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let socket = endpoint.socket().map(Path::to_owned);
         Self { runtime, socket, clock, kept: Guarded::default() }
     }
 
@@ -95,7 +101,7 @@ impl RuntimeDisks {
         found
     }
 
-    /// The process that listens at the runtime's socket: the kernel tells it to each client.
+    /// The process that listens at the runtime's socket: the kernel tells it to each client. The embedded runtime is a part of the agent.
     pub(super) async fn runtime_process(&self) -> Option<u32> {
         let now = self.clock.mono();
         let kept = self.kept.lock().process;

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::source_tree;
 use crate::local_api::LocalClient;
 use crate::lock::{holder_of_root, prepare_root};
 
@@ -20,8 +19,8 @@ pub(super) const BACKGROUND: &str = "--in-background";
 const LOG: &str = "detached.log";
 /// How often the started agent is asked for its report.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// A runtime may have to be set up first, which takes minutes.
-const MAX_WAIT: Duration = Duration::from_secs(30 * 60);
+/// A remote runtime may be slow to answer.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How many lines of that file an error carries.
 const LOG_TAIL: usize = 20;
 
@@ -71,7 +70,6 @@ fn start(root: &Path, log: &Path) -> Result<Child> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut command = Command::new(&program);
     command.args(arguments).arg(BACKGROUND).stdin(Stdio::null());
-    command.envs(source_tree::variable());
     command.stdout(said.try_clone()?).stderr(said);
     command.spawn().with_context(|| format!("cannot start {}", program.display()))
 }

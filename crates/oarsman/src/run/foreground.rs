@@ -19,8 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::container_output::ContainerOutput;
 use super::screen::Screen;
-use super::{exit_code, pod_lines};
-use crate::assembly::{self, Agent};
+use super::{exit_code, leftover_pods, pod_lines};
+use crate::assembly::{self, Agent, AgentRuntime};
+use crate::runtime_endpoint::{RuntimeEndpoint, embedded_directory};
 use crate::settings::AgentSettings;
 use crate::signals::ShutdownSignals;
 
@@ -41,19 +42,26 @@ pub(super) async fn run_in_foreground(
     clock: &Arc<dyn Clock>,
 ) -> Result<ExitCode> {
     let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
-    let agent = tokio::select! {
-        agent = assemble(settings, manifest_set, clock) => agent?,
+    let mut display = Some(Display::of_stdout(quiet));
+    write(&mut display, {
+        let opening = opening(settings);
+        move |display| display.screen.print(&opening)
+    })
+    .await?;
+    let (agent, leftover) = tokio::select! {
+        both = async { tokio::join!(assemble(settings, manifest_set, clock), leftover_pods::find(settings)) } => both,
         () = ending.received() => return Ok(ExitCode::SUCCESS),
     };
+    let agent = agent?;
     let stopping = agent.stop_requested();
-    let connection_holder = agent.connection_holder();
-    let mut watcher = Foreground::of(&agent, ending, quiet);
-    watcher.print_header(settings).await?;
+    let runtime = agent.runtime();
+    let mut watcher = Foreground::of(&agent, ending, display);
+    watcher.print_header(settings, leftover).await?;
     let ended = tokio::select! {
         ended = Agent::run(agent.drain_on(&stopping)) => ended.map(|()| ExitCode::SUCCESS),
         ended = watcher.watch(&stopping) => ended,
     };
-    connection_holder.iter().for_each(|connection_holder| connection_holder.release());
+    runtime.release().await;
     ended
 }
 
@@ -64,16 +72,47 @@ async fn assemble(
 ) -> Result<Agent> {
     let assembled =
         timeout(MAX_WAIT, assembly::assemble(settings, Some(manifest_set), clock)).await;
-    assembled.with_context(|| {
-        let endpoint = &settings.runtime_endpoint;
-        format!(
-            "the runtime at {endpoint} does not answer: restart it, or name another with --runtime"
-        )
+    assembled.with_context(|| match &settings.runtime_endpoint {
+        RuntimeEndpoint::Embedded => {
+            format!("the embedded runtime was not opened within {MAX_WAIT:?}: see the agent's log")
+        }
+        RuntimeEndpoint::Socket(address) => format!(
+            "the runtime at {address} does not answer: restart it, or name another with --runtime"
+        ),
     })?
+}
+
+/// What is about to be done, for people who wait.
+fn opening(settings: &AgentSettings) -> String {
+    match &settings.runtime_endpoint {
+        RuntimeEndpoint::Embedded => {
+            let directory = embedded_directory(&settings.root);
+            format!("opening the embedded runtime in {}", directory.display())
+        }
+        RuntimeEndpoint::Socket(address) => format!("connecting to the runtime at {address}"),
+    }
+}
+
+/// Writes on a thread that may wait for the terminal.
+async fn write<T: Send + 'static>(
+    to: &mut Option<Display>,
+    work: impl FnOnce(&mut Display) -> io::Result<T> + Send + 'static,
+) -> Result<T> {
+    let mut display = to.take().context("the output failed before")?;
+    let written = spawn_blocking(move || {
+        let written = work(&mut display);
+        (display, written)
+    });
+    let (display, written) = written.await?;
+    *to = Some(display);
+    Ok(written?)
 }
 
 /// What the foreground loop reads and writes.
 struct Foreground {
+    runtime: AgentRuntime,
+    /// How many changes of this machine were told.
+    told_changes: usize,
     report_store: Arc<ReportStore>,
     changes: ordered_watch::Receiver<u64>,
     commands: mpsc::Sender<AgentCommand>,
@@ -90,6 +129,11 @@ struct Display {
 }
 
 impl Display {
+    fn of_stdout(quiet: bool) -> Self {
+        let output = (!quiet).then(ContainerOutput::default);
+        Self { screen: Screen::of_stdout(), output }
+    }
+
     fn show(&mut self, report: &NodeReport) -> io::Result<()> {
         if let Some(output) = &mut self.output {
             output.read(report).iter().try_for_each(|line| self.screen.print(line))?;
@@ -112,34 +156,38 @@ impl Display {
 }
 
 impl Foreground {
-    fn of(agent: &Agent, ending: ShutdownSignals, quiet: bool) -> Self {
+    fn of(agent: &Agent, ending: ShutdownSignals, display: Option<Display>) -> Self {
         let report_store = agent.report_store();
-        let (changes, screen) = (report_store.changes(), Screen::of_stdout());
-        let output = (!quiet).then(ContainerOutput::default);
-        let display = Some(Display { screen, output });
-        Self { changes, commands: agent.commands(), display, ending, report_store }
+        Self {
+            runtime: agent.runtime(),
+            told_changes: 0,
+            changes: report_store.changes(),
+            commands: agent.commands(),
+            display,
+            ending,
+            report_store,
+        }
     }
 
-    async fn print_header(&mut self, settings: &AgentSettings) -> Result<()> {
+    async fn print_header(
+        &mut self,
+        settings: &AgentSettings,
+        leftover: Vec<String>,
+    ) -> Result<()> {
         let runtime = self.report_store.report().runtime;
         let (name, version) = (runtime.name, runtime.version);
-        let header = format!("on {name} {version} at {}", settings.runtime_endpoint);
-        self.write(move |display| display.screen.print(&header)).await
+        let header = match &settings.runtime_endpoint {
+            RuntimeEndpoint::Embedded => format!("on the embedded runtime of {name} {version}"),
+            RuntimeEndpoint::Socket(address) => format!("on {name} {version} at {address}"),
+        };
+        self.print(leftover.into_iter().chain([header]).collect()).await
     }
 
-    /// Writes on a thread that may wait for the terminal.
-    async fn write<T: Send + 'static>(
-        &mut self,
-        work: impl FnOnce(&mut Display) -> io::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let mut display = self.display.take().context("the output failed before")?;
-        let written = spawn_blocking(move || {
-            let written = work(&mut display);
-            (display, written)
-        });
-        let (display, written) = written.await?;
-        self.display = Some(display);
-        Ok(written?)
+    async fn print(&mut self, lines: Vec<String>) -> Result<()> {
+        let print = move |display: &mut Display| {
+            lines.iter().try_for_each(|line| display.screen.print(line))
+        };
+        write(&mut self.display, print).await
     }
 
     /// Shows the pods until they have ended or the command is interrupted; and then until they are removed.
@@ -166,8 +214,13 @@ impl Foreground {
     }
 
     async fn show(&mut self) -> Result<NodeReport> {
+        let changes = self.runtime.host_changes().split_off(self.told_changes);
+        if !changes.is_empty() {
+            self.told_changes += changes.len();
+            self.print(changes).await?;
+        }
         let report = self.report_store.report();
-        self.write(move |display| display.show(&report).map(|()| report)).await
+        write(&mut self.display, move |display| display.show(&report).map(|()| report)).await
     }
 
     /// What containers have written until now, as far as it is not too much.
@@ -183,7 +236,7 @@ impl Foreground {
 
     async fn wait_until_gone(&mut self) -> Result<()> {
         let said = "taking the pods down; interrupt again to leave them";
-        self.write(|display| display.screen.print(said)).await?;
+        self.print(vec![said.to_owned()]).await?;
         let (tell, empty) = oneshot::channel();
         self.commands
             .send(AgentCommand::NotifyWhenEmpty(tell))

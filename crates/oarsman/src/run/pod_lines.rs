@@ -1,6 +1,7 @@
 //! One line of text for each pod: the operation under way, that it runs, or why it does not.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ContainerPort, Pod};
 use oarsman_core::explain::{ExplanationCause, explain};
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{Activity, NodeReport, PodReport, StageReport};
@@ -95,6 +96,14 @@ fn describe_state(node: &NodeReport, pod: &PodReport) -> (String, String, PodCon
         (ExplanationCause::Running | ExplanationCause::Restarted, _) => {
             (running(pod), PodCondition::Healthy)
         }
+        (ExplanationCause::FirewallDrops, _) => {
+            let said = format!(
+                "{}; a firewall drops its packets: oarsman explain {}",
+                running(pod),
+                short_name(pod)
+            );
+            (said, PodCondition::Failing)
+        }
         (_, Some(Phase::Succeeded)) => ("done".to_owned(), PodCondition::Healthy),
         (cause, _) => {
             let key = format!("{} {}", cause.slug(), restarts(pod));
@@ -107,13 +116,33 @@ fn describe_state(node: &NodeReport, pod: &PodReport) -> (String, String, PodCon
 fn running(pod: &PodReport) -> String {
     let address = pod.pod.status.as_ref().and_then(|status| status.pod_ip.as_deref());
     let address = address.filter(|address| !address.is_empty());
-    let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+    let at = address.map(|address| format!(" at {}", with_ports(address, &ports(&pod.pod))));
+    let at = at.unwrap_or_default();
     let again = match restarts(pod) {
         0 => String::new(),
         1 => ", after 1 restart".to_owned(),
         several => format!(", after {several} restarts"),
     };
     format!("running{at}{again}")
+}
+
+/// The ports that its containers name, as far as `curl` could reach them.
+fn ports(pod: &Pod) -> Vec<i32> {
+    let ports = pod.regular().iter().flat_map(|container| container.ports.iter().flatten());
+    let is_tcp = |port: &&ContainerPort| port.protocol.as_deref().unwrap_or("TCP") == "TCP";
+    ports.filter(is_tcp).map(|port| port.container_port).collect()
+}
+
+fn with_ports(address: &str, ports: &[i32]) -> String {
+    match ports {
+        [] => address.to_owned(),
+        [port] if address.contains(':') => format!("[{address}]:{port}"),
+        [port] => format!("{address}:{port}"),
+        several => {
+            let several: Vec<String> = several.iter().map(ToString::to_string).collect();
+            format!("{address}, ports {}", several.join(", "))
+        }
+    }
 }
 
 fn restarts(pod: &PodReport) -> i32 {

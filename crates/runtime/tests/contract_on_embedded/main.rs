@@ -11,10 +11,12 @@ use oarsman_host::namespaces::{NamespaceKind, enter_new, isolate_mounts};
 use oarsman_rig::parts::{self, Parts};
 use oarsman_shim::{helper, shim};
 
+mod built_in;
 mod harness;
 mod leaks;
 mod reconnect;
 mod streaming;
+mod traffic;
 
 use harness::Node;
 
@@ -65,6 +67,8 @@ fn run_suite() -> Result<Conclusion> {
         .collect();
     trials.extend(reconnect::trials(&node, tokio.handle()));
     trials.extend(streaming::trials(&node, tokio.handle()));
+    trials.extend(built_in::trials(&node, tokio.handle()));
+    trials.extend(traffic::trials(&node, tokio.handle()));
     let conclusion = libtest_mimic::run(&options, trials);
     tokio.block_on(node.close())?;
     drop(contract);

@@ -24,6 +24,14 @@ const EXCUSED: &[(ExplanationCause, &str)] = &[
         "admission rejects the second pod of a port; only pods that ran before the agent began can have it",
     ),
     (
+        ExplanationCause::FirewallDrops,
+        "only the embedded runtime tells of firewalls; crates/runtime/tests/contract_on_embedded provokes what it tells",
+    ),
+    (
+        ExplanationCause::ImageNotImported,
+        "only the embedded runtime has no registries, and containerd runs these scenarios",
+    ),
+    (
         ExplanationCause::AppArmor,
         "admission rejects such a pod on a machine without AppArmor, as this one is",
     ),

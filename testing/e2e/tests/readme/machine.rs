@@ -75,7 +75,8 @@ impl ReadmeMachine {
             ensure!(!left.exists(), "a cgroup is left: {}", left.display());
             hierarchy.remove(Path::new(EXAMPLE_GROUP))?;
         }
-        let agents = processes::list()?.into_iter().filter(|process| process.name == "oarsman");
+        let agents =
+            processes::list()?.into_iter().filter(|process| process.name.starts_with("oarsman"));
         let agents: Vec<u32> = agents.filter(|agent| is_ours(agent.pid)).map(|it| it.pid).collect();
         ensure!(agents.is_empty(), "processes are left: {agents:?}");
         if !self.had_root {
@@ -85,9 +86,10 @@ impl ReadmeMachine {
     }
 }
 
-/// Whether a process was started for the default root directory; other tests may run agents beside this one.
+/// Whether an agent or a shim was started for the default root directory; other tests may run agents beside this one.
 fn is_ours(pid: u32) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);
-    line.contains("examples/") && !line.contains("--root-dir")
+    let is_agent = line.contains("examples/") && !line.contains("--root-dir");
+    is_agent || line.contains(&format!("{ROOT}/"))
 }

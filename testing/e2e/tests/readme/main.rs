@@ -1,7 +1,6 @@
 //! The README, typed into a terminal as a newcomer would: every command, in its order, with what comes of it.
 //!
-//! It runs outside of the rig's namespaces, because that is where a newcomer is: on a machine without a runtime the first
-//! command sets one up.
+//! It runs in a network namespace of its own, on a machine without any runtime: the first command needs none.
 
 mod console_blocks;
 mod machine;
@@ -15,15 +14,18 @@ use oarsman_e2e::terminal::Terminal;
 
 use machine::ReadmeMachine;
 
-/// The first command builds the program, and perhaps a containerd.
+/// The first command builds the program.
 const BUILDING: Duration = Duration::from_secs(45 * 60);
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
 /// The terminals of the reader of README.md.
 const FIRST: &str = "0";
 const SECOND: &str = "second";
-/// One in which commands are run on a machine that has containerd at its usual socket.
+/// One in which commands are run on a machine whose usual directories are empty, and of which nothing is left.
 const NODE: &str = "node";
+
+/// A kubelet leaves its pods running when it ends: with its first process all others of a pid namespace end, too.
+const EMPTY_MACHINE: &str = "unshare --mount --net --pid --fork --kill-child --mount-proc sh -c 'mount -t tmpfs none /var/lib && mount -t tmpfs none /var/log &&";
 
 /// What is typed where, and what is seen then.
 struct ReadmeStep {
@@ -49,7 +51,7 @@ const STEPS: &[ReadmeStep] = &[
     ReadmeStep {
         command: "cargo run --release -- run examples/hello.yaml",
         window: FIRST,
-        sees: &["hello | hello from hello", "hello: running at "],
+        sees: &["hello | listening on port 8080", "hello: running at "],
         then: AfterStep::GoesOn,
         asks_again: false,
     },
@@ -70,7 +72,7 @@ const STEPS: &[ReadmeStep] = &[
     ReadmeStep {
         command: "oarsman logs -f hello",
         window: SECOND,
-        sees: &["hello from hello\nhello from hello"],
+        sees: &["listening on port 8080\nGET / HTTP/1.1 from "],
         then: AfterStep::Interrupts(130),
         asks_again: false,
     },
@@ -112,7 +114,7 @@ const STEPS: &[ReadmeStep] = &[
     ReadmeStep {
         command: "oarsman run examples/config.yaml",
         window: SECOND,
-        sees: &["good morning, rower; the password has 8 letters", "the sea is calm"],
+        sees: &["good morning, rower", "/login/password has 8 letters", "the sea is calm"],
         then: AfterStep::Interrupts(0),
         asks_again: false,
     },
@@ -134,8 +136,7 @@ const STEPS: &[ReadmeStep] = &[
         command: "oarsman kubelet --config examples/kubelet.yaml",
         window: NODE,
         sees: &["agent started", "Started"],
-        // Ending a kubelet ends no pod, so that the machine ends with something left.
-        then: AfterStep::Interrupts(1),
+        then: AfterStep::Interrupts(0),
         asks_again: false,
     },
 ];
@@ -160,8 +161,8 @@ async fn the_commands_of_the_readme_work() {
 }
 
 async fn read(place: &ReadmeMachine) -> Result<()> {
-    let terminal =
-        Terminal::open(&place.socket(), workspace(), &ReadmeMachine::variables()).await?;
+    let variables = ReadmeMachine::variables();
+    let terminal = Terminal::open_without_network(&place.socket(), workspace(), &variables).await?;
     terminal.window(SECOND, workspace()).await?;
     terminal.window(NODE, workspace()).await?;
     terminal.type_line(NODE, "export PATH=$PWD/target/release:$PATH")?;
@@ -172,13 +173,31 @@ async fn read(place: &ReadmeMachine) -> Result<()> {
         }
         let done = follow(&terminal, step).await;
         done.with_context(|| format!("at the command `{}`", step.command))?;
+        if step.command.starts_with("cargo") {
+            ask_server(&terminal).await.context("the page says that curl gets an answer")?;
+        }
     }
     Ok(())
 }
 
+/// Asks the web server of the first pod at the address that was printed, as a reader does with curl, which may not be installed.
+async fn ask_server(terminal: &Terminal) -> Result<()> {
+    let screen = terminal.screen(FIRST)?;
+    let said = screen.split("hello: running at ").nth(1).context("no address was printed")?;
+    let address = said.split_whitespace().next().and_then(|address| address.split_once(':'));
+    let (host, port) = address.with_context(|| format!("no port was printed: {said}"))?;
+    let request = "GET / HTTP/1.1\\r\\n\\r\\n";
+    terminal.type_line(
+        NODE,
+        &format!("exec 3<>/dev/tcp/{host}/{port}; printf '{request}' >&3; cat <&3"),
+    )?;
+    terminal.see(NODE, "\nhello from hello", MAX_WAIT).await?;
+    ended(terminal, NODE, 0).await
+}
+
 async fn follow(terminal: &Terminal, step: &ReadmeStep) -> Result<()> {
     let typed = match step.window {
-        NODE => format!("xtask/on-rig bash -c '{}'", step.command),
+        NODE => format!("{EMPTY_MACHINE} exec {}'", step.command),
         _ => step.command.to_owned(),
     };
     terminal.type_line(step.window, &typed)?;

@@ -49,20 +49,33 @@ async fn run_example(cx: &ScenarioContext, name: &str, all: &[&str]) -> Result<R
 pub(super) async fn the_hello_example_says_hello_until_interrupted(
     cx: &ScenarioContext,
 ) -> Result<()> {
-    run_example(cx, "hello.yaml", &["hello: running at ", "hello from hello"]).await.map(drop)
+    let mut process = RunProcess::start(cx, &[&example("hello.yaml")], &[])?;
+    for what in ["hello: running at ", "hello | listening on port 8080"] {
+        process.wait_for_output(what, MAX_WAIT).await?;
+    }
+    let answer = ask(cx, "hello", "main").await?;
+    ensure!(answer == "hello from hello\n", "{answer}");
+    process.interrupt()?;
+    ensure!(process.wait_exit(MAX_WAIT).await? == 0, "{}", process.output()?);
+    Ok(())
+}
+
+/// What the server of a pod answers to its own container.
+async fn ask(cx: &ScenarioContext, pod: &str, container: &str) -> Result<String> {
+    let seen = cx.inspector().pod(pod).await?;
+    let request = ExecSyncRequest {
+        container_id: seen.container(container)?.id.clone(),
+        cmd: ["demo", "get", "127.0.0.1:8080"].map(str::to_owned).to_vec(),
+        timeout: 10,
+    };
+    let answer = cx.rig().client()?.exec_sync(request).await?;
+    Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
 }
 
 pub(super) async fn the_init_example_makes_its_page_first(cx: &ScenarioContext) -> Result<()> {
     let mut process = RunProcess::start(cx, &[&example("init.yaml")], &[])?;
     process.wait_for_output("page: running at ", MAX_WAIT).await?;
-    let seen = cx.inspector().pod("page").await?;
-    let request = ExecSyncRequest {
-        container_id: seen.container("server")?.id.clone(),
-        cmd: ["wget", "-qO-", "http://127.0.0.1:8080/"].map(str::to_owned).to_vec(),
-        timeout: 10,
-    };
-    let page = cx.rig().client()?.exec_sync(request).await?;
-    let page = String::from_utf8_lossy(&page.stdout).into_owned();
+    let page = ask(cx, "page", "server").await?;
     ensure!(page.contains("made before the server started"), "{page}");
     process.interrupt()?;
     ensure!(process.wait_exit(MAX_WAIT).await? == 0, "{}", process.output()?);
@@ -94,8 +107,8 @@ pub(super) async fn the_hooks_example_runs_its_hooks(cx: &ScenarioContext) -> Re
 pub(super) async fn the_config_example_gives_variables_and_files(
     cx: &ScenarioContext,
 ) -> Result<()> {
-    let greeting = "good morning, rower; the password has 8 letters";
-    run_example(cx, "config.yaml", &[greeting, "the sea is calm"]).await.map(drop)
+    let all = ["good morning, rower", "/login/password has 8 letters", "the sea is calm"];
+    run_example(cx, "config.yaml", &all).await.map(drop)
 }
 
 pub(super) async fn the_job_example_ends_with_its_exit_code(cx: &ScenarioContext) -> Result<()> {

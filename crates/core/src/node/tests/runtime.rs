@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::status;
-use crate::node::runtime::{NetworkState, RuntimeHealth};
+use crate::node::runtime::{NetworkState, POD_TRAFFIC_CONDITION, RuntimeHealth, traffic_obstacle};
+use crate::report::TrafficObstacle;
 use crate::time::Mono;
 
 fn at(seconds: u64) -> Mono {
@@ -50,6 +51,24 @@ fn what_the_runtime_is_not_ready_for_is_named() {
         assert_eq!((&health.trouble, &health.network_trouble), (&runtime, &network));
         assert_eq!(health.last_good.is_some(), runtime.is_none(), "{conditions:?}");
     }
+}
+
+#[test]
+fn a_firewall_that_drops_is_told_by_a_condition_that_does_not_hold() {
+    let ready = ("NetworkReady", true);
+    let firewall = |is_well| status(&[ready, (POD_TRAFFIC_CONDITION, is_well)]);
+    assert_eq!(traffic_obstacle(&status(&[ready])), None);
+    assert_eq!(traffic_obstacle(&firewall(true)), None);
+    let mut told = firewall(false);
+    let obstacle = |problem: &str, fix: &str| {
+        Some(TrafficObstacle { problem: problem.to_owned(), fix: fix.to_owned() })
+    };
+    assert_eq!(traffic_obstacle(&told), obstacle("because", ""));
+    told.status.as_mut().unwrap().conditions[1].message = "it drops\nallow it".to_owned();
+    assert_eq!(traffic_obstacle(&told), obstacle("it drops", "allow it"));
+    let mut health = RuntimeHealth::default();
+    health.set_status(&told, at(0));
+    assert_eq!(health.network_trouble, None, "pods run all the same");
 }
 
 #[test]

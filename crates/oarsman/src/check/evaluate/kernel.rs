@@ -4,10 +4,13 @@ use super::runtime::major_minor;
 use crate::check::facts::kernel::KernelFacts;
 use crate::check::finding::Finding;
 use crate::check::requirements::Requirements;
+use crate::runtime_endpoint::NamedRuntime;
 
 const CHECK: &str = "kernel";
 /// The oldest one that Kubernetes supports.
 const OLDEST: (u32, u32) = (4, 19);
+/// The first in which a mount can be made read-only before it is seen anywhere (mount_setattr).
+const OLDEST_EMBEDDED: (u32, u32) = (5, 12);
 /// What a kubelet wants, and sets itself unless it is told to protect the kernel's defaults.
 const WANTED: [(&str, i64); 6] = [
     ("vm/overcommit_memory", 1),
@@ -19,10 +22,10 @@ const WANTED: [(&str, i64); 6] = [
 ];
 
 pub(super) fn evaluate(kernel: &KernelFacts, requirements: &Requirements) -> Vec<Finding> {
-    let mut findings = vec![version(kernel)];
+    let mut findings = vec![version(kernel, requirements)];
     findings.extend(overlay(kernel));
     findings.extend(namespaces(kernel));
-    findings.extend(forwarding(kernel));
+    findings.extend(forwarding(kernel, requirements));
     if requirements.is_node {
         findings.extend(bridges(kernel));
         findings.extend(tunables(kernel, requirements));
@@ -30,9 +33,16 @@ pub(super) fn evaluate(kernel: &KernelFacts, requirements: &Requirements) -> Vec
     findings
 }
 
-fn version(kernel: &KernelFacts) -> Finding {
+fn version(kernel: &KernelFacts, requirements: &Requirements) -> Finding {
     let what = format!("Linux {}", kernel.release);
     match major_minor(&kernel.release) {
+        Some(numbers) if uses_embedded(requirements) && numbers < OLDEST_EMBEDDED => {
+            Finding::problem(
+                CHECK,
+                format!("{what} is older than what the embedded runtime needs"),
+                "upgrade to Linux 5.12 or newer, or name another runtime with --runtime",
+            )
+        }
         Some(numbers) if numbers < OLDEST => Finding::warning(
             CHECK,
             format!("{what} is older than the oldest that Kubernetes supports"),
@@ -61,14 +71,25 @@ fn namespaces(kernel: &KernelFacts) -> Option<Finding> {
     Some(Finding::problem(CHECK, what, "use your distribution's kernel, which has them"))
 }
 
-fn forwarding(kernel: &KernelFacts) -> Option<Finding> {
+fn forwarding(kernel: &KernelFacts, requirements: &Requirements) -> Option<Finding> {
     (kernel.settings.get("net/ipv4/ip_forward") == Some(&0)).then(|| {
+        if uses_embedded(requirements) {
+            return Finding::ok(
+                CHECK,
+                "it does not forward packets: the first pod with an address of its own switches net.ipv4.ip_forward on, \
+                 and it stays on",
+            );
+        }
         Finding::warning(
             CHECK,
             "it does not forward packets: unless the CNI plugin changes that, pods reach nothing outside of this machine",
             sysctl("net/ipv4/ip_forward", 1),
         )
     })
+}
+
+fn uses_embedded(requirements: &Requirements) -> bool {
+    requirements.runtime == NamedRuntime::Embedded
 }
 
 /// Services that kube-proxy makes with iptables need bridged packets to go through them.

@@ -3,6 +3,7 @@
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::CriError;
 
+use super::embedded_runtime;
 use crate::check::facts::runtime::{ConditionFact, RuntimeAnswer, RuntimeSearch};
 use crate::check::finding::Finding;
 use crate::check::requirements::Requirements;
@@ -13,10 +14,11 @@ const OLDEST_CONTAINERD: (u32, u32) = (1, 6);
 
 pub(super) fn evaluate(runtime: &RuntimeSearch, requirements: &Requirements) -> Vec<Finding> {
     match runtime {
+        RuntimeSearch::Embedded(facts) => embedded_runtime::evaluate(facts),
         RuntimeSearch::Nowhere(looked) => vec![Finding::problem(
             CHECK,
             format!("none was found (looked at {})", looked.join(", ")),
-            "apt-get install containerd, or name the socket of yours with --runtime",
+            "start it or name its socket with --runtime; without --runtime the embedded runtime is used",
         )],
         RuntimeSearch::Unreachable { endpoint, why } => vec![Finding::problem(
             CHECK,

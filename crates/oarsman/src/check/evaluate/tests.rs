@@ -5,15 +5,20 @@ mod runtimes;
 
 use super::super::finding::{Finding, FindingSeverity};
 use super::super::requirements::Requirements;
+use crate::runtime_endpoint::{NamedRuntime, RemoteRuntimeKind};
 
 /// The requirements of `oarsman run`.
 fn run_mode() -> Requirements {
-    Requirements::for_run_mode("/var/lib/oarsman".into(), None)
+    Requirements::for_run_mode("/var/lib/oarsman".into(), NamedRuntime::Embedded)
 }
 
 /// The requirements of a kubelet with default configuration.
 fn node() -> Requirements {
-    Requirements { is_node: true, ..Requirements::for_run_mode("/var/lib/kubelet".into(), None) }
+    let containerd = NamedRuntime::OfKind(RemoteRuntimeKind::Containerd);
+    Requirements {
+        is_node: true,
+        ..Requirements::for_run_mode("/var/lib/kubelet".into(), containerd)
+    }
 }
 
 /// Expected findings: the severity of each, and a part of its text.

@@ -6,9 +6,10 @@ use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{CriError, Deadlines, RemoteRuntime, Runtime as _};
 use oarsman_cri_types::v1::StatusResponse;
 
+use super::embedded_runtime::EmbeddedRuntimeFacts;
 use crate::assembly::reported_cgroup_driver;
 use crate::check::requirements::Requirements;
-use crate::find_runtime;
+use crate::runtime_endpoint::{NoRuntime, RuntimeEndpoint};
 
 /// A runtime that works answers in far less.
 const MAX_WAIT: Duration = Duration::from_secs(5);
@@ -16,7 +17,9 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The result of the search for a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuntimeSearch {
-    /// No process listens at any of the default sockets.
+    /// It is in this program.
+    Embedded(EmbeddedRuntimeFacts),
+    /// No process listens at any of the default sockets of its kind.
     Nowhere(Vec<String>),
     /// No process listens at the configured socket.
     Unreachable {
@@ -54,23 +57,20 @@ pub(crate) struct ConditionFact {
 }
 
 impl RuntimeSearch {
-    /// Queries the configured runtime, or the first that is found.
+    /// Queries the runtime that was named.
     pub(super) async fn ask(requirements: &Requirements) -> Self {
-        let endpoint = match &requirements.runtime {
-            Some(named) => match find_runtime::listens(named) {
-                Ok(()) => named.clone(),
-                Err(error) => {
-                    return Self::Unreachable { endpoint: named.clone(), why: error.to_string() };
-                }
-            },
-            None => match find_runtime::find_default() {
-                Some(found) => found,
-                None => {
-                    return Self::Nowhere(
-                        find_runtime::DEFAULT_ENDPOINTS.map(str::to_owned).to_vec(),
-                    );
-                }
-            },
+        let endpoint = match requirements.runtime.find() {
+            Ok(RuntimeEndpoint::Embedded) => {
+                return Self::Embedded(EmbeddedRuntimeFacts::read(&requirements.root));
+            }
+            Ok(RuntimeEndpoint::Socket(address)) => address,
+            Err(NoRuntime::OfKind(kind)) => {
+                let looked = kind.default_sockets().iter().map(|socket| (*socket).to_owned());
+                return Self::Nowhere(looked.collect());
+            }
+            Err(NoRuntime::Silent { address, source }) => {
+                return Self::Unreachable { endpoint: address, why: source.to_string() };
+            }
         };
         match RemoteRuntime::new(&endpoint, None, Deadlines { request: MAX_WAIT }) {
             Err(error) => Self::Unreachable { endpoint, why: error.to_string() },

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::report::PodActivity;
+use oarsman_core::report::{PodActivity, TrafficObstacle};
 use serde_json::{Value, json};
 
 use super::*;
@@ -69,6 +69,39 @@ fn a_line_has_the_operation_under_way_or_the_state() {
         assert_eq!((line.text.as_str(), line.condition), (want, condition), "{pod:?}");
         assert_eq!(line.pod, "web");
     }
+}
+
+#[test]
+fn a_pod_that_runs_has_its_address_with_the_ports_that_it_names() {
+    let with_ports = |ip: &str, ports: &Value| {
+        let mut status = running(0);
+        status["podIP"] = ip.into();
+        let mut pod = pod(StageReport::Syncing, None, &status);
+        let spec = json!({ "containers": [{ "name": "main", "image": "i", "ports": ports }] });
+        pod.pod.spec = serde_json::from_value(spec).unwrap();
+        pod
+    };
+    let http = json!([{ "containerPort": 8080 }, { "containerPort": 53, "protocol": "UDP" }]);
+    let two = json!([{ "containerPort": 80 }, { "containerPort": 443 }]);
+    for (ip, ports, want) in [
+        ("10.0.0.2", &http, "running at 10.0.0.2:8080"),
+        ("fd00::2", &http, "running at [fd00::2]:8080"),
+        ("10.0.0.2", &two, "running at 10.0.0.2, ports 80, 443"),
+        ("10.0.0.2", &json!([]), "running at 10.0.0.2"),
+    ] {
+        assert_eq!(line(&node(), &with_ports(ip, ports)).text, want);
+    }
+}
+
+#[test]
+fn a_firewall_that_drops_is_told_beside_the_address() {
+    let mut node = node();
+    let (problem, fix) = ("a firewall drops".to_owned(), "allow".to_owned());
+    node.runtime.traffic_obstacle = Some(TrafficObstacle { problem, fix });
+    let line = line(&node, &pod(StageReport::Syncing, None, &running(0)));
+    assert_eq!(line.condition, PodCondition::Failing);
+    let want = "running at 10.0.0.2; a firewall drops its packets: oarsman explain web";
+    assert_eq!(line.stable_text, want);
 }
 
 #[test]

@@ -171,7 +171,14 @@ fn the_kernel_must_have_the_features_that_containers_need() {
             node(),
             &[(Problem, "no namespaces of these kinds: cgroup, pid")],
         ),
-        (with("net/ipv4/ip_forward", 0), run_mode(), &[(Warning, "does not forward packets")]),
+        (
+            KernelFacts { release: "5.10.0-32-amd64".to_owned(), ..debian() },
+            run_mode(),
+            &[(Problem, "Linux 5.10.0-32-amd64 is older than what the embedded runtime needs")],
+        ),
+        (KernelFacts { release: "5.10.0-32-amd64".to_owned(), ..debian() }, node(), &[]),
+        (with("net/ipv4/ip_forward", 0), node(), &[(Warning, "does not forward packets")]),
+        (with("net/ipv4/ip_forward", 0), run_mode(), &[]),
         (with("net/bridge/bridge-nf-call-iptables", 0), node(), &[(Warning, "pass iptables by")]),
         (unbridged.clone(), node(), &[(Warning, "br_netfilter is not loaded")]),
         (unbridged, run_mode(), &[]),
@@ -191,6 +198,8 @@ fn the_kernel_must_have_the_features_that_containers_need() {
     for (found, requirements, want) in rows {
         assert_findings(&kernel::evaluate(&found, &requirements), want, &format!("{found:?}"));
     }
+    let told = kernel::evaluate(&with("net/ipv4/ip_forward", 0), &run_mode());
+    assert!(told.iter().any(|it| it.what.contains("switches net.ipv4.ip_forward on")), "{told:?}");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{CriError, ErrorCode};
+use oarsman_pod_network::NetworkFinding;
 
 use super::super::runtime::evaluate;
 use super::{ExpectedFindings, assert_findings, node, run_mode};
+use crate::check::facts::embedded_runtime::EmbeddedRuntimeFacts;
 use crate::check::facts::runtime::{ConditionFact, RuntimeAnswer, RuntimeSearch};
 use crate::check::finding::FindingSeverity::{Problem, Warning};
 use crate::check::requirements::Requirements;
@@ -37,15 +39,33 @@ fn failed(code: ErrorCode, message: &str) -> RuntimeSearch {
     RuntimeSearch::Failed { endpoint: SOCKET.to_owned(), error }
 }
 
+fn embedded(obstacles: Result<Vec<NetworkFinding>, String>) -> RuntimeSearch {
+    RuntimeSearch::Embedded(EmbeddedRuntimeFacts { obstacles })
+}
+
 #[test]
 fn problems_of_a_runtime_are_reported_with_the_fix() {
     let docker = "unknown service runtime.v1.RuntimeService";
     let rows: Vec<(RuntimeSearch, ExpectedFindings<'_>, &str)> = vec![
         (RuntimeSearch::Answers(well()), &[], ""),
+        (embedded(Ok(Vec::new())), &[], ""),
+        (
+            embedded(Ok(vec![NetworkFinding {
+                problem: "the firewall drops".to_owned(),
+                fix: "nft insert rule".to_owned(),
+            }])),
+            &[(Warning, "the firewall drops")],
+            "nft insert rule",
+        ),
+        (
+            embedded(Err("operation not permitted".to_owned())),
+            &[(Problem, "cannot be used: operation not permitted")],
+            "as root",
+        ),
         (
             RuntimeSearch::Nowhere(vec!["/run/a.sock".to_owned()]),
             &[(Problem, "looked at /run/a.sock")],
-            "apt-get install",
+            "without --runtime the embedded runtime",
         ),
         (
             RuntimeSearch::Unreachable { endpoint: SOCKET.to_owned(), why: "refused".to_owned() },
