@@ -1,11 +1,14 @@
 //! The calls of CRI.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use oarsman_clock::Clock;
-use oarsman_cri::{CriError, ErrorCode, EventStream, Result, Runtime, StreamingEndpoint};
+use oarsman_cri::{
+    CriError, ErrorCode, EventStream, InfoTarget, Result, Runtime, StreamingEndpoint,
+};
 use oarsman_cri_types::v1 as cri;
 use oarsman_pod_network::HostChange;
 use oarsman_seam::async_trait;
@@ -107,6 +110,13 @@ impl Runtime for EmbeddedRuntime {
     /// The network's subnets are settings of ours.
     async fn update_runtime_config(&self, _config: cri::RuntimeConfig) -> Result<()> {
         Ok(())
+    }
+
+    async fn info(
+        &self,
+        about: InfoTarget<'_>,
+    ) -> Result<BTreeMap<String, String>> {
+        of("Info", "", self.inner().info(about).await)
     }
 
     async fn run_pod_sandbox(&self, request: cri::RunPodSandboxRequest) -> Result<String> {

@@ -11,6 +11,7 @@ mod containers;
 mod error;
 mod ids;
 mod images;
+mod info;
 mod inner;
 mod monitor;
 mod oci;
