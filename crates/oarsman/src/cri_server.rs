@@ -40,7 +40,8 @@ pub(crate) async fn serve(
     let cannot = || format!("cannot make the socket {NAME} in {}", directory.display());
     let socket = SocketPath::of(directory, NAME).with_context(cannot)?;
     let listener = Arc::new(socket.listen().with_context(cannot)?);
-    let urls = SessionUrls::bind().await.context("cannot listen on 127.0.0.1 for exec and attach")?;
+    let urls =
+        SessionUrls::bind().await.context("cannot listen on 127.0.0.1 for exec and attach")?;
     let runtime = urls.runtime_with_urls(runtime);
     let task = restarted(TaskName::CriServer, panics, move || {
         let (runtime, listener) = (Arc::clone(&runtime), Arc::clone(&listener));

@@ -112,10 +112,7 @@ impl Runtime for EmbeddedRuntime {
         Ok(())
     }
 
-    async fn info(
-        &self,
-        about: InfoTarget<'_>,
-    ) -> Result<BTreeMap<String, String>> {
+    async fn info(&self, about: InfoTarget<'_>) -> Result<BTreeMap<String, String>> {
         of("Info", "", self.inner().info(about).await)
     }
 

@@ -205,7 +205,8 @@ async fn output_that_something_holds_open_is_read_until_it_is_silent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_client_gets_all_output_of_a_command_that_has_ended() {
-    let (client, runtime) = duplex(16);
+    // As much as the replies to its streams take.
+    let (client, runtime) = duplex(256);
     let (stdout, mut out) = duplex(8192);
     out.write_all(&[b'x'; 8192]).await.unwrap();
     drop(out);

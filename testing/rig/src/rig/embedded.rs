@@ -74,7 +74,8 @@ pub(crate) fn is_of_table(object: &str) -> bool {
 /// Removes what agents that were killed have left outside of their directories.
 pub(super) fn remove_networks() -> Result<()> {
     let devices = fs::read_to_string("/proc/net/dev")?;
-    let names = devices.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
+    let names =
+        devices.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
     for name in names.filter(|name| name.starts_with(LINKS)) {
         // A pod's link may have gone with its namespace meanwhile.
         Command::new("ip").args(["link", "delete", name]).output()?;
