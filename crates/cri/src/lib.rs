@@ -9,6 +9,7 @@ mod error;
 mod runtime;
 mod seconds;
 mod server;
+mod streaming_session;
 mod wire;
 
 pub use client::{ConnectionHolder, InvalidEndpoint, RemoteRuntime};
@@ -16,3 +17,4 @@ pub use deadline::Deadlines;
 pub use error::{CriError, ErrorCode, Result};
 pub use runtime::{EventStream, InfoTarget, Runtime, RuntimeLayer, StreamingEndpoint};
 pub use server::{ServeError, serve};
+pub use streaming_session::{SessionPurpose, SessionStream, StreamingSession};

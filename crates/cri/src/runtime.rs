@@ -16,17 +16,18 @@ use oarsman_cri_types::v1::{
 };
 use oarsman_seam::seam;
 
-use crate::{CriError, Result};
+use crate::{CriError, Result, StreamingSession};
 
 /// Container events as they happen.
 pub type EventStream = BoxStream<'static, Result<ContainerEventResponse>>;
 
 /// How to connect to a process or a port of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum StreamingEndpoint {
     /// At this URL of the runtime, once, and soon: runtimes forget it within a minute.
     Url(String),
+    /// In this process, once.
+    Session(StreamingSession),
 }
 
 /// What [`Runtime::info`] is asked about.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use oarsman_cri::Runtime;
+use oarsman_server::SessionUrls;
 use oarsman_sync::{TaskName, TaskPanics, restarted};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -29,8 +30,9 @@ impl Drop for CriServer {
     }
 }
 
-/// Serves a runtime in its directory, which only root may enter and which this agent must have locked.
-pub(crate) fn serve(
+/// Serves a runtime in its directory, which only root may enter and which this agent must have locked. Its sessions get URLs of a port on
+/// 127.0.0.1 that is free.
+pub(crate) async fn serve(
     directory: &Path,
     runtime: Arc<dyn Runtime>,
     panics: TaskPanics,
@@ -38,10 +40,18 @@ pub(crate) fn serve(
     let cannot = || format!("cannot make the socket {NAME} in {}", directory.display());
     let socket = SocketPath::of(directory, NAME).with_context(cannot)?;
     let listener = Arc::new(socket.listen().with_context(cannot)?);
+    let urls =
+        SessionUrls::bind().await.context("cannot listen on 127.0.0.1 for exec and attach")?;
+    let runtime = urls.runtime_with_urls(runtime);
     let task = restarted(TaskName::CriServer, panics, move || {
         let (runtime, listener) = (Arc::clone(&runtime), Arc::clone(&listener));
+        let streaming = Arc::clone(&urls).serve(CancellationToken::new());
         async move {
-            if let Err(error) = run(runtime, &listener).await {
+            let served = tokio::select! {
+                served = run(runtime, &listener) => served,
+                () = streaming => Ok(()),
+            };
+            if let Err(error) = served {
                 let error = format!("{error:#}");
                 tracing::error!(
                     task = "cri server",

@@ -1,11 +1,14 @@
 //! The calls of CRI.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use oarsman_clock::Clock;
-use oarsman_cri::{CriError, ErrorCode, EventStream, Result, Runtime, StreamingEndpoint};
+use oarsman_cri::{
+    CriError, ErrorCode, EventStream, InfoTarget, Result, Runtime, StreamingEndpoint,
+};
 use oarsman_cri_types::v1 as cri;
 use oarsman_pod_network::HostChange;
 use oarsman_seam::async_trait;
@@ -112,6 +115,10 @@ impl Runtime for EmbeddedRuntime {
         Ok(())
     }
 
+    async fn info(&self, about: InfoTarget<'_>) -> Result<BTreeMap<String, String>> {
+        of("Info", "", self.inner().info(about).await)
+    }
+
     async fn run_pod_sandbox(&self, request: cri::RunPodSandboxRequest) -> Result<String> {
         let metadata = request.config.as_ref().and_then(|config| config.metadata.clone());
         let metadata = metadata.unwrap_or_default();
@@ -202,16 +209,19 @@ impl Runtime for EmbeddedRuntime {
         })
     }
 
-    async fn exec(&self, _request: cri::ExecRequest) -> Result<StreamingEndpoint> {
-        Err(CriError::unimplemented("Exec"))
+    async fn exec(&self, request: cri::ExecRequest) -> Result<StreamingEndpoint> {
+        let id = request.container_id.clone();
+        of("Exec", &id, self.inner().exec(request).await)
     }
 
-    async fn attach(&self, _request: cri::AttachRequest) -> Result<StreamingEndpoint> {
-        Err(CriError::unimplemented("Attach"))
+    async fn attach(&self, request: cri::AttachRequest) -> Result<StreamingEndpoint> {
+        let id = request.container_id.clone();
+        of("Attach", &id, self.inner.attach(request))
     }
 
-    async fn port_forward(&self, _request: cri::PortForwardRequest) -> Result<StreamingEndpoint> {
-        Err(CriError::unimplemented("PortForward"))
+    async fn port_forward(&self, request: cri::PortForwardRequest) -> Result<StreamingEndpoint> {
+        let id = request.pod_sandbox_id.clone();
+        of("PortForward", &id, self.inner.port_forward(request))
     }
 
     /// A subscriber that is too far behind is told by the end of its stream.

@@ -100,7 +100,7 @@ impl RuntimeInner {
         Ok(shim.start(&record.id).await?)
     }
 
-    async fn read_spec(self: &Arc<Self>, id: &str) -> Outcome<Spec> {
+    pub(crate) async fn read_spec(self: &Arc<Self>, id: &str) -> Outcome<Spec> {
         let key = id.to_owned();
         let read = move |inner: &Self| {
             read_json(&inner.directory.spec(&key))?

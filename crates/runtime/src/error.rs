@@ -85,6 +85,11 @@ pub enum EmbeddedRuntimeError {
         /// The kernel's error.
         source: io::Error,
     },
+    /// The streams of a process could not be made.
+    #[error(
+        "cannot make the streams of a process: {0}; the limit of open files is the usual reason"
+    )]
+    Streams(#[source] io::Error),
     /// Not done in time; it may yet be.
     #[error("{what} was not done within {deadline:?}")]
     Deadline {

@@ -11,6 +11,7 @@ mod containers;
 mod error;
 mod ids;
 mod images;
+mod info;
 mod inner;
 mod monitor;
 mod oci;
@@ -23,6 +24,7 @@ mod settings;
 mod state_directory;
 mod stats;
 mod status;
+mod streaming;
 mod traffic;
 
 pub use calls::EmbeddedRuntime;

@@ -48,7 +48,7 @@ pub use host_interface::{HostInterface, LogDirectory};
 pub use metrics_source::MetricsSource;
 pub use node_endpoints::{NodeEndpointSettings, NodeLogSettings};
 pub use stats_provider::{StatsError, StatsProvider};
-pub use streaming::{LONGEST_RUN, PodLookup, StreamingService};
+pub use streaming::{LONGEST_RUN, PodLookup, SessionUrls, StreamingService};
 
 use auth_filter::AuthFilter;
 use endpoints::{EndpointState, ListLimit, LogLimits};

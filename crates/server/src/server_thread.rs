@@ -9,8 +9,9 @@ use std::io;
 use tokio::runtime::{Builder, Handle, Runtime};
 
 /// Beside the four that read logs, some for files of certificate authorities, for statistics and file systems, of which each kind has one,
-/// and for checkpoints. A disk that hangs keeps those of its kind, and no others.
-const MAX_BLOCKING_THREADS: usize = 16;
+/// and for checkpoints; and the ten of the embedded runtime's files and networks, which exec and port-forward use. A disk that hangs keeps those
+/// of its kind, and no others.
+const MAX_BLOCKING_THREADS: usize = 26;
 
 /// A runtime with one thread. Tasks on it end when it is dropped.
 #[derive(Debug)]

@@ -1,12 +1,13 @@
 //! `/exec`, `/attach`, `/portForward` and `/run`: a client talks to a process or a port of a pod.
 //!
-//! The runtime is asked for a URL, and the upgraded connection of the client is relayed to it (`oarsman_streaming`). The agent's local
-//! socket serves the same routes, without authorization.
+//! The runtime is asked for a URL or a session, and the upgraded connection of the client is relayed to it (`oarsman_streaming`). The agent's
+//! local socket serves the same routes, without authorization. Clients of a CRI socket that this process serves get URLs (`session_urls`).
 
 mod client_protocol;
 mod command;
 mod find;
 mod session;
+mod session_urls;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,8 @@ use crate::query;
 use client_protocol::ClientProtocol;
 use command::{attach, exec};
 use session::{Session, SessionTarget};
+
+pub use session_urls::SessionUrls;
 
 /// Connections that are relayed at once. Each has buffers of 32 KiB, and of 96 KiB at most for what waits, in either direction.
 pub(crate) const MAX_SESSIONS: usize = 512;

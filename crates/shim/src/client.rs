@@ -22,7 +22,9 @@ use crate::{shim, socket};
 mod calls;
 mod dead_shim;
 
-pub use calls::{AttachStreams, ContainerExits, ExecSyncOutput, ExecTerminal, RunningExec};
+pub use calls::{
+    AttachStreams, ContainerExits, ExecLifetime, ExecSyncOutput, ExecTerminal, RunningExec,
+};
 pub use dead_shim::{clean_dead_shim, read_reports};
 
 /// Why a shim did not do what the agent wanted.

@@ -158,6 +158,9 @@ pub struct ExecRequest {
     /// After this it is killed, with all that it has started.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
+    /// It is killed like that, too, when the connection of the request ends. An older shim lets it go on, with closed streams.
+    #[serde(default)]
+    pub ends_with_connection: bool,
 }
 
 /// Which of the three streams.

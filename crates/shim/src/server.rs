@@ -42,7 +42,7 @@ enum Waited {
     Logs,
     Connection(u64),
     Output(String, usize),
-    StdinSource(String),
+    StdinSource(String, usize),
     StdinSink(String),
     Attached(String, usize),
     Console(u64),
@@ -183,7 +183,8 @@ impl ShimServer {
             Waited::Connection(id) => self.serve(*id, events),
             Waited::Console(number) => self.receive_console(*number),
             Waited::Output(id, at) => self.read_output(id, *at),
-            Waited::StdinSource(id) | Waited::StdinSink(id) => self.pump_stdin(id),
+            Waited::StdinSource(id, at) => self.read_stdin(id, *at),
+            Waited::StdinSink(id) => self.write_stdin(id),
             Waited::Attached(id, at) => self.flush_attached(id, *at, events),
         }
     }
@@ -212,7 +213,11 @@ impl ShimServer {
     }
 
     fn drop_broken_connections(&mut self) {
+        let before = self.connections.len();
         self.connections.retain(|_, connection| !connection.is_broken());
+        if self.connections.len() < before {
+            self.end_abandoned_execs();
+        }
         let there = |to: &ReplyAddress| self.connections.contains_key(&to.connection);
         self.subscribers.retain(there);
     }

@@ -1,12 +1,14 @@
 //! exec, attach and port-forward: the codecs of WebSocket and SPDY/3.1, and the relay between a client and a runtime.
 //!
 //! The codecs and the relays have no I/O: they turn bytes of one side into bytes for the other ([`relay::Relay`]), and
-//! [`relay::run`] moves the bytes. A server answers its client, connects to the runtime by [`connect`], and runs a relay.
+//! [`relay::run`] moves the bytes. A server answers its client, connects to the runtime by [`connect`], and runs a relay. A runtime in this
+//! process answers such a relay by [`runtime_end`].
 
 pub mod channels;
 pub mod command_client;
 pub mod connect;
 pub mod relay;
+pub mod runtime_end;
 pub mod spdy;
 pub mod websocket;
 

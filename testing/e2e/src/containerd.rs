@@ -141,7 +141,7 @@ impl Harness for ContainerdHarness {
 
     fn may_lack(&self) -> &[&'static str] {
         match self.flavour {
-            ContainerdFlavour::Built => &[],
+            ContainerdFlavour::Built | ContainerdFlavour::Absent => &[],
             ContainerdFlavour::Debian => &["GetContainerEvents"],
         }
     }

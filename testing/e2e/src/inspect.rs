@@ -3,15 +3,15 @@
 mod pods;
 mod wait;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use oarsman_cri::{CriError, InfoTarget, RemoteRuntime, Runtime};
+use oarsman_cri::{CriError, Deadlines, InfoTarget, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{ContainerFilter, ContainerStatus};
 use oarsman_host::{cgroups, mounts, processes};
-use oarsman_rig::Rig;
+use oarsman_rig::{ContainerdFlavour, Rig};
 
 use crate::agent_process::NAME;
 pub use pods::{ObservedContainer, ObservedLogLine, ObservedPod, ObservedSandbox, longest_gap};
@@ -20,9 +20,20 @@ pub use wait::{always, eventually};
 /// Reads from containerd, past any proxy, and from the kernel.
 #[derive(Clone)]
 pub struct RuntimeInspector {
-    client: RemoteRuntime,
+    runtimes: InspectedRuntimes,
     cgroup_parent: PathBuf,
 }
+
+/// What is read from.
+#[derive(Clone)]
+enum InspectedRuntimes {
+    Containerd(RemoteRuntime),
+    /// Those of the agents whose root directories are below this directory, each by the socket that its agent serves.
+    Embedded(PathBuf),
+}
+
+/// Where an agent serves its embedded runtime, below its root directory.
+const SOCKET: &str = "runtime/cri.sock";
 
 impl RuntimeInspector {
     /// An inspector of that rig.
@@ -30,7 +41,34 @@ impl RuntimeInspector {
     /// # Errors
     /// Never, as long as the rig's directory has a plain name.
     pub fn new(rig: &Rig) -> Result<Self> {
-        Ok(Self { client: rig.client()?, cgroup_parent: rig.cgroup_parent().into() })
+        let runtimes = match rig.flavour() {
+            ContainerdFlavour::Absent => InspectedRuntimes::Embedded(rig.agents()),
+            ContainerdFlavour::Built | ContainerdFlavour::Debian => {
+                InspectedRuntimes::Containerd(rig.client()?)
+            }
+        };
+        Ok(Self { runtimes, cgroup_parent: rig.cgroup_parent().into() })
+    }
+
+    /// The runtimes that there are. The socket of an agent that was killed is there until its next start, and does not answer; that of one that
+    /// has ended in order is gone, as its pods should be.
+    ///
+    /// # Errors
+    /// When the directory of agents cannot be read.
+    pub fn clients(&self) -> Result<Vec<RemoteRuntime>> {
+        let agents = match &self.runtimes {
+            InspectedRuntimes::Containerd(client) => return Ok(vec![client.clone()]),
+            InspectedRuntimes::Embedded(agents) => agents,
+        };
+        let mut clients = Vec::new();
+        for agent in fs::read_dir(agents)? {
+            let socket = agent?.path().join(SOCKET);
+            if socket.exists() {
+                let address = socket.to_string_lossy();
+                clients.push(RemoteRuntime::new(&address, None, Deadlines::default())?);
+            }
+        }
+        Ok(clients)
     }
 
     /// All pods that have a sandbox, by name.
@@ -38,10 +76,12 @@ impl RuntimeInspector {
     /// # Errors
     /// When containerd does not answer.
     pub async fn pods(&self) -> Result<Vec<ObservedPod>> {
-        let sandboxes = self.client.list_pod_sandboxes(None).await?;
-        let sandboxes: Vec<ObservedSandbox> =
-            sandboxes.into_iter().map(ObservedSandbox::from).collect();
-        let containers = self.containers().await?;
+        let (mut sandboxes, mut containers) = (Vec::new(), Vec::new());
+        for client in self.clients()? {
+            let listed = client.list_pod_sandboxes(None).await?;
+            sandboxes.extend(listed.into_iter().map(ObservedSandbox::from));
+            containers.extend(containers_of(&client).await?);
+        }
         let uids: BTreeSet<(&str, &str)> =
             sandboxes.iter().map(|sandbox| (sandbox.name.as_str(), sandbox.uid.as_str())).collect();
         Ok(uids
@@ -62,23 +102,17 @@ impl RuntimeInspector {
         Ok(of_name.max_by_key(ObservedPod::created).unwrap_or_default())
     }
 
-    async fn containers(&self) -> Result<Vec<ObservedContainer>> {
-        let mut seen = Vec::new();
-        for container in self.client.list_containers(None::<ContainerFilter>).await? {
-            // The container may be removed between the list and this call.
-            if let Some(status) = unless_gone(self.client.container_status(&container.id).await)? {
-                seen.push(ObservedContainer::new(container.pod_sandbox_id, status));
-            }
-        }
-        Ok(seen)
-    }
-
     /// A container's status as the runtime gives it; none when it is gone.
     ///
     /// # Errors
     /// When containerd does not answer.
     pub async fn status(&self, container: &str) -> Result<Option<ContainerStatus>> {
-        unless_gone(self.client.container_status(container).await)
+        for client in self.clients()? {
+            if let Some(status) = unless_gone(client.container_status(container).await)? {
+                return Ok(Some(status));
+            }
+        }
+        Ok(None)
     }
 
     /// The first process of a container and all its descendants; none when it has ended.
@@ -86,13 +120,22 @@ impl RuntimeInspector {
     /// # Errors
     /// When containerd does not answer, or does not give the pid.
     pub async fn processes(&self, container: &str) -> Result<Vec<u32>> {
-        let info = unless_gone(self.client.info(InfoTarget::Container(container)).await)?;
-        let Some(info) = info else { return Ok(Vec::new()) };
+        let Some(info) = self.details(container).await? else { return Ok(Vec::new()) };
         let details: serde_json::Value =
             serde_json::from_str(info.get("info").context("containerd tells no details")?)?;
         let pid = details["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok());
         let first = pid.filter(|pid| *pid != 0 && processes::find(*pid).is_some());
         Ok(processes::family(&processes::list()?, first.as_slice()))
+    }
+
+    async fn details(&self, container: &str) -> Result<Option<BTreeMap<String, String>>> {
+        for client in self.clients()? {
+            let info = unless_gone(client.info(InfoTarget::Container(container)).await)?;
+            if info.is_some() {
+                return Ok(info);
+            }
+        }
+        Ok(None)
     }
 
     /// The control groups below the rig's that are a pod's, by its UID in their names; each once,
@@ -126,6 +169,17 @@ impl RuntimeInspector {
         let value = value.with_context(|| format!("no {file} in cgroup {}", group.display()))?;
         Ok(value.trim_end().to_owned())
     }
+}
+
+async fn containers_of(client: &RemoteRuntime) -> Result<Vec<ObservedContainer>> {
+    let mut seen = Vec::new();
+    for container in client.list_containers(None::<ContainerFilter>).await? {
+        // The container may be removed between the list and this call.
+        if let Some(status) = unless_gone(client.container_status(&container.id).await)? {
+            seen.push(ObservedContainer::new(container.pod_sandbox_id, status));
+        }
+    }
+    Ok(seen)
 }
 
 fn unless_gone<T>(answer: Result<T, CriError>) -> Result<Option<T>> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::agent_process::endpoint;
 use crate::inspect::eventually;
 use crate::program;
 use crate::scenario::ScenarioContext;
@@ -26,6 +27,7 @@ impl RunProcess {
     /// When the program cannot be started.
     pub fn start(cx: &ScenarioContext, places: &[&Path], flags: &[&str]) -> Result<Self> {
         let root = cx.rig().agents().join("person");
+        cx.rig().prepare_agent(&root)?;
         let said = cx.scratch().join("said");
         let out = File::create(&said)?;
         let mut command = Command::new(program::path()?);
@@ -39,7 +41,7 @@ impl RunProcess {
     pub fn flags(cx: &ScenarioContext) -> [String; 3] {
         [
             format!("--root-dir={}", cx.rig().agents().join("person").display()),
-            format!("--runtime=unix://{}", cx.rig().socket().display()),
+            format!("--runtime={}", endpoint(cx.rig())),
             format!("--cgroup-root={}/person", cx.rig().cgroup_parent()),
         ]
     }

@@ -16,7 +16,7 @@ use anyhow::{Result, ensure};
 
 use crate::clock;
 use crate::parts::Parts;
-use crate::rig::{Rig, RigLayout};
+use crate::rig::{Rig, RigLayout, embedded};
 use crate::run;
 
 pub(crate) use scan::{scan_cgroups, scan_mounts};
@@ -36,6 +36,17 @@ pub enum HostResource {
     Nftables { object: String },
     Process { pid: u32, command: String },
     File { path: PathBuf },
+}
+
+impl HostResource {
+    /// Whether it is of an embedded runtime's network as a whole, which stays until its agent ends without pods.
+    pub fn is_of_embedded_network(&self) -> bool {
+        match self {
+            Self::Link { name } => embedded::is_bridge(name),
+            Self::Nftables { object } => embedded::is_of_table(object),
+            _ => false,
+        }
+    }
 }
 
 impl fmt::Display for HostResource {

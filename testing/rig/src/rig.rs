@@ -3,6 +3,7 @@
 mod cni;
 mod config;
 mod containerd;
+pub(crate) mod embedded;
 mod flavour;
 mod image_disk;
 mod layout;
@@ -71,7 +72,9 @@ impl Rig {
         fs::write(layout.config(), options.flavour.config(&layout, &parts))?;
         let rig = Self { layout, parts, containerd: ContainerdProcess::default() };
         fs::write(rig.cni_configuration(), cni::bridge(&rig.layout))?;
-        rig.restart().await?;
+        if options.flavour.is_containerd() {
+            rig.restart().await?;
+        }
         let mut images = images::standard(&rig.parts)?;
         images.extend(options.images);
         rig.import(&images).await?;
@@ -140,8 +143,9 @@ impl Rig {
     /// A client of the runtime.
     ///
     /// # Errors
-    /// Never, as long as the rig's directory has a plain name.
+    /// When there is no containerd.
     pub fn client(&self) -> Result<RemoteRuntime> {
+        ensure!(self.flavour().is_containerd(), "this rig has no containerd");
         Ok(RemoteRuntime::new(&self.socket().to_string_lossy(), None, Deadlines::default())?)
     }
 
@@ -164,6 +168,9 @@ impl Rig {
     /// # Errors
     /// When containerd does not take them.
     pub async fn import(&self, images: &[OciImage]) -> Result<()> {
+        if !self.flavour().is_containerd() {
+            return embedded::import(&self.layout, images);
+        }
         let archive = self.layout.directory().join("images.tar");
         fs::write(&archive, images::archive(images)?)?;
         self.ctr(&["images", "import", &archive.to_string_lossy()]).await?;
@@ -175,6 +182,17 @@ impl Rig {
             "containerd imported {names:?}, but its CRI service does not know all of them"
         );
         Ok(())
+    }
+
+    /// Gives the images of a rig without containerd to an agent with that root directory; nothing on another rig.
+    ///
+    /// # Errors
+    /// When they cannot be imported.
+    pub fn prepare_agent(&self, root: &Path) -> Result<()> {
+        if self.flavour().is_containerd() {
+            return Ok(());
+        }
+        embedded::prepare_agent(&self.layout, root)
     }
 
     /// CRI learns of an imported image by an event, a moment later.

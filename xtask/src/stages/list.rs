@@ -39,6 +39,8 @@ pub(super) struct StageTests {
     /// Their names; none means all.
     pub(super) names: &'static [&'static str],
     pub(super) split: ProcessSplit,
+    /// The variable that asks for another runtime, if any; see testing/e2e/src/scenario.rs.
+    pub(super) runtime: Option<&'static str>,
 }
 
 /// How test binaries are run.
@@ -90,6 +92,7 @@ pub(super) const STAGES: &[TestStage] = &[
             directory: "testing/rig",
             names: &[],
             split: ProcessSplit::Whole,
+            runtime: None,
         }),
     },
     whole(
@@ -104,12 +107,23 @@ pub(super) const STAGES: &[TestStage] = &[
             directory: "crates/runtime",
             names: &[],
             split: ProcessSplit::Whole,
+            runtime: None,
         }),
     },
     TestStage {
         name: "pods",
         what: "pods from files live and die on real containerd",
         work: e2e(&["pods"], ProcessSplit::Shared { processes: 3, some_alone: true }),
+    },
+    TestStage {
+        name: "on-embedded",
+        what: "examples and commands again, with the embedded runtime",
+        work: StageWork::Tests(StageTests {
+            directory: "testing/e2e",
+            names: &["run", "commands"],
+            split: ProcessSplit::Shared { processes: 1, some_alone: false },
+            runtime: Some("OARSMAN_ON_EMBEDDED"),
+        }),
     },
     shared("run", "the examples, as a person runs and interrupts them", &["run"], 2),
     shared("commands", "what a person asks of a running agent", &["commands"], 1),
@@ -158,7 +172,7 @@ const fn shared(
 }
 
 const fn e2e(names: &'static [&'static str], split: ProcessSplit) -> StageWork {
-    StageWork::Tests(StageTests { directory: "testing/e2e", names, split })
+    StageWork::Tests(StageTests { directory: "testing/e2e", names, split, runtime: None })
 }
 
 fn format(root: &Path) -> Result<()> {

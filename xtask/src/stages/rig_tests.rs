@@ -108,13 +108,13 @@ impl RunDirectory {
 
     /// One job for each process that runs a share of the binary's scenarios.
     fn jobs(&self, stage: OfStage<'_>, name: &str, binary: &TestBinary) -> Result<Vec<PoolJob>> {
-        let shared = self.0.join(format!("{name}-shared"));
+        let shared = self.0.join(format!("{}-{name}-shared", stage.0));
         fs::create_dir(&shared)?;
         let count = stage.1.processes();
         let jobs = (1..=count).map(|number| {
             let title =
                 if count > 1 { format!("{name} {number}/{count}") } else { name.to_owned() };
-            let mut job = self.job(stage.0, title, binary);
+            let mut job = self.job(stage, title, binary);
             if let ProcessSplit::Shared { .. } = stage.1.split {
                 job.command.env(SHARED, &shared);
             }
@@ -125,15 +125,18 @@ impl RunDirectory {
 
     /// The job that runs what the others leave out.
     fn alone(&self, stage: OfStage<'_>, name: &str, binary: &TestBinary) -> PoolJob {
-        let mut job = self.job(stage.0, format!("{name}, alone"), binary);
+        let mut job = self.job(stage, format!("{name}, alone"), binary);
         job.command.env(ALONE, "1");
         job
     }
 
-    fn job(&self, stage: &'static str, title: String, binary: &TestBinary) -> PoolJob {
+    fn job(&self, stage: OfStage<'_>, title: String, binary: &TestBinary) -> PoolJob {
+        let (stage, runtime) = (stage.0, stage.1.runtime);
+        let title = if runtime.is_some() { format!("{title}, {stage}") } else { title };
         let mut command = std::process::Command::new(&binary.program);
         oarsman_rig::without_package(&mut command);
         command.current_dir(&binary.directory).env(PROGRAM, self.0.join("oarsman"));
+        command.envs(runtime.map(|variable| (variable, "1")));
         let log = self.0.join(format!("{}.log", title.replace([' ', '/', ','], "-")));
         PoolJob { stage, title, command, log }
     }

@@ -7,7 +7,7 @@ use tonic::{Request, Response, Status};
 
 use super::implement;
 use crate::wire::runtime_service_server::RuntimeService;
-use crate::{InfoTarget, StreamingEndpoint, seconds};
+use crate::{CriError, InfoTarget, StreamingEndpoint, seconds};
 
 implement! { RuntimeService {
     fn version(self, _request: cri::VersionRequest) -> cri::VersionResponse {
@@ -135,17 +135,17 @@ implement! { RuntimeService {
     }
 
     fn exec(self, request: cri::ExecRequest) -> cri::ExecResponse {
-        let StreamingEndpoint::Url(url) = self.runtime.exec(request).await?;
+        let url = url_of("Exec", self.runtime.exec(request).await?)?;
         cri::ExecResponse { url }
     }
 
     fn attach(self, request: cri::AttachRequest) -> cri::AttachResponse {
-        let StreamingEndpoint::Url(url) = self.runtime.attach(request).await?;
+        let url = url_of("Attach", self.runtime.attach(request).await?)?;
         cri::AttachResponse { url }
     }
 
     fn port_forward(self, request: cri::PortForwardRequest) -> cri::PortForwardResponse {
-        let StreamingEndpoint::Url(url) = self.runtime.port_forward(request).await?;
+        let url = url_of("PortForward", self.runtime.port_forward(request).await?)?;
         cri::PortForwardResponse { url }
     }
 
@@ -198,5 +198,13 @@ implement! { RuntimeService {
             .map_err(|error| error.to_status())
             .take_until(self.closing.clone().cancelled_owned());
         Ok(Response::new(until_closing.boxed()))
+    }
+}
+
+/// A session of this process has no URL. A runtime with sessions is served behind a layer that gives them URLs.
+fn url_of(call: &'static str, endpoint: StreamingEndpoint) -> crate::Result<String> {
+    match endpoint {
+        StreamingEndpoint::Url(url) => Ok(url),
+        StreamingEndpoint::Session(_) => Err(CriError::unimplemented(call)),
     }
 }

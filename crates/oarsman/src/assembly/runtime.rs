@@ -106,7 +106,7 @@ async fn open_embedded(
         let (path, error) = (directory.display(), format!("{error:#}"));
         tracing::error!(%path, error, "CRI not served, crictl does not reach the embedded runtime");
     };
-    let served = cri_server::serve(&directory, Arc::new(runtime.clone()), panics.clone());
+    let served = cri_server::serve(&directory, Arc::new(runtime.clone()), panics.clone()).await;
     let server = served.inspect_err(told).ok().map(Arc::new);
     Ok(AgentRuntime::Embedded { runtime, _server: server })
 }

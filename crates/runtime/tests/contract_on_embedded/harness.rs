@@ -122,10 +122,6 @@ impl Harness for EmbeddedHarness {
         &self.images
     }
 
-    fn may_lack(&self) -> &[&'static str] {
-        &["Exec", "Attach", "PortForward"]
-    }
-
     fn has_real_containers(&self) -> bool {
         true
     }

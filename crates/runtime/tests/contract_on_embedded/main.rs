@@ -15,6 +15,7 @@ mod built_in;
 mod harness;
 mod leaks;
 mod reconnect;
+mod streaming;
 mod traffic;
 
 use harness::Node;
@@ -65,6 +66,7 @@ fn run_suite() -> Result<Conclusion> {
         })
         .collect();
     trials.extend(reconnect::trials(&node, tokio.handle()));
+    trials.extend(streaming::trials(&node, tokio.handle()));
     trials.extend(built_in::trials(&node, tokio.handle()));
     trials.extend(traffic::trials(&node, tokio.handle()));
     let conclusion = libtest_mimic::run(&options, trials);

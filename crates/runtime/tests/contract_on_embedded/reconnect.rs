@@ -36,13 +36,13 @@ pub(crate) fn trial<F: Future<Output = Result<()>> + Send>(
     test: impl FnOnce(Node, &'static str) -> F + Send + 'static,
 ) -> Trial {
     let (node, tokio) = (node.clone(), tokio.clone());
-    Trial::test(format!("reconnect::{name}"), move || {
+    Trial::test(format!("embedded::{name}"), move || {
         let done = tokio.block_on(async { tokio::time::timeout(DEADLINE, test(node, name)).await });
         done.map_err(Failed::from)?.map_err(|error| Failed::from(format!("{error:?}")))
     })
 }
 
-async fn run_pod(runtime: &EmbeddedRuntime) -> Result<(String, PodSandboxConfig)> {
+pub(crate) async fn run_pod(runtime: &EmbeddedRuntime) -> Result<(String, PodSandboxConfig)> {
     let metadata = PodSandboxMetadata {
         name: "web".to_owned(),
         uid: "1".to_owned(),
@@ -88,7 +88,7 @@ async fn start(
     Ok(id)
 }
 
-async fn until_exited(runtime: &EmbeddedRuntime, id: &str) -> Result<ContainerStatus> {
+pub(crate) async fn until_exited(runtime: &EmbeddedRuntime, id: &str) -> Result<ContainerStatus> {
     loop {
         let status = runtime.container_status(id).await?;
         if status.state() == ContainerState::ContainerExited {
@@ -98,7 +98,7 @@ async fn until_exited(runtime: &EmbeddedRuntime, id: &str) -> Result<ContainerSt
     }
 }
 
-async fn remove(node: &Node, runtime: EmbeddedRuntime, pod: &str) -> Result<()> {
+pub(crate) async fn remove(node: &Node, runtime: EmbeddedRuntime, pod: &str) -> Result<()> {
     runtime.remove_pod_sandbox(pod).await?;
     ensure!(runtime.list_containers(None).await?.is_empty());
     ensure!(runtime.images().roots()?.is_empty());

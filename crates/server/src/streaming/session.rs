@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::StreamingRefusal;
 use super::client_protocol::ClientProtocol;
+use crate::accept::ByteStream;
 use crate::connections::ConnectionHandle;
 use crate::pod_quota::QuotaPermit;
 use crate::server_metrics::RequestMeasurement;
@@ -37,7 +38,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects to the URL that the runtime has found. The client's connection switches only if the runtime's has switched.
+    /// Connects to what the runtime has found. The client's connection switches only if the runtime's has switched.
     pub(super) async fn begin(
         self,
         found: Result<StreamingEndpoint, CriError>,
@@ -45,13 +46,7 @@ impl Session {
         mut request: Request,
     ) -> Result<Response, StreamingRefusal> {
         let found = found.map_err(|error| StreamingRefusal::of_runtime(&error))?;
-        let StreamingEndpoint::Url(url) = found else {
-            let said = "the runtime's kind of streaming endpoint is unknown".to_owned();
-            return Err(StreamingRefusal(StatusCode::INTERNAL_SERVER_ERROR, said));
-        };
-        let connected = connect::spdy_to_url(&url, &self.protocol.runtime_protocols()).await;
-        let UpgradedStream { stream: runtime, stream_protocol } =
-            connected.map_err(|error| refusal(&error))?;
+        let (runtime, stream_protocol) = self.connect(found).await?;
         let response = self.protocol.switching(stream_protocol);
         let client = hyper::upgrade::on(&mut request);
         if let Some(connection) = request.extensions().get::<ConnectionHandle>() {
@@ -71,10 +66,37 @@ impl Session {
         Ok(response)
     }
 
+    /// The runtime's end, and what it has chosen of the subprotocols that the client offers.
+    async fn connect(
+        &self,
+        found: StreamingEndpoint,
+    ) -> Result<(Box<dyn ByteStream>, Option<String>), StreamingRefusal> {
+        let offered = self.protocol.runtime_protocols();
+        match found {
+            StreamingEndpoint::Url(url) => {
+                let connected = connect::spdy_to_url(&url, &offered).await;
+                let UpgradedStream { stream, stream_protocol } =
+                    connected.map_err(|error| refusal(&error))?;
+                Ok((Box::new(stream), stream_protocol))
+            }
+            StreamingEndpoint::Session(session) => {
+                let spoken = session.purpose().subprotocol();
+                if !offered.contains(&spoken) {
+                    return Err(not_negotiated(&offered, spoken));
+                }
+                let stream = session.open().ok_or_else(|| {
+                    let said = "the connection to the runtime was used before".to_owned();
+                    StreamingRefusal(StatusCode::INTERNAL_SERVER_ERROR, said)
+                })?;
+                Ok((Box::new(stream), Some(spoken.to_owned())))
+            }
+        }
+    }
+
     async fn relay(
         self,
         client: TokioIo<hyper::upgrade::Upgraded>,
-        runtime: TokioIo<hyper::upgrade::Upgraded>,
+        runtime: Box<dyn ByteStream>,
         relay: Box<dyn Relay>,
     ) {
         let SessionTarget { endpoint, pod, container } = &self.target;
@@ -90,6 +112,15 @@ impl Session {
         let error = error.unwrap_or_default();
         tracing::info!(%pod, container, call = endpoint, seconds, error, "streaming connection closed");
     }
+}
+
+/// In the words of other servers.
+fn not_negotiated(offered: &[&str], spoken: &str) -> StreamingRefusal {
+    let offered = offered.join(" ");
+    let said = format!(
+        "unable to upgrade: unable to negotiate protocol: client supports [{offered}], server accepts [{spoken}]"
+    );
+    StreamingRefusal(StatusCode::FORBIDDEN, said)
 }
 
 /// A refusal of the runtime is passed on, unless it is a redirect: nothing follows those.

@@ -47,6 +47,26 @@ impl AttachStreams {
     }
 }
 
+/// How long a process of an exec may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecLifetime {
+    /// To its own end, also when its end is not waited for any more.
+    Own,
+    /// So long; then it is killed, with all that it has started.
+    Limited(Duration),
+    /// As long as its [`RunningExec`] is there; then it is killed, with all that it has started.
+    Connection,
+}
+
+impl ExecLifetime {
+    fn timeout_ms(self) -> Option<u64> {
+        match self {
+            Self::Limited(limit) => Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            Self::Own | Self::Connection => None,
+        }
+    }
+}
+
 /// The agent's end of the terminal of an exec: what the process writes is read here, and the other way round.
 #[derive(Debug)]
 pub struct ExecTerminal(OwnedFd);
@@ -172,11 +192,15 @@ impl ShimClient {
         container: &str,
         process: Process,
         streams: AttachStreams,
-        limit: Option<Duration>,
+        lifetime: ExecLifetime,
     ) -> Result<RunningExec, ShimError> {
-        let container = container.to_owned();
-        let timeout_ms = limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-        let request = ExecRequest { container, process, streams: streams.set(), timeout_ms };
+        let request = ExecRequest {
+            container: container.to_owned(),
+            process,
+            streams: streams.set(),
+            timeout_ms: lifetime.timeout_ms(),
+            ends_with_connection: lifetime == ExecLifetime::Connection,
+        };
         let (mut call, reply) =
             self.begin(&ShimRequest::Exec(Box::new(request)), &streams.descriptors()).await?;
         let ShimReply::ExecStarted { pid } = reply else {
@@ -200,7 +224,8 @@ impl ShimClient {
         let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
         let streams =
             AttachStreams { stdin: None, stdout: Some(to_stdout), stderr: Some(to_stderr) };
-        let exec = self.exec(container, process, streams, limit).await?;
+        let lifetime = limit.map_or(ExecLifetime::Own, ExecLifetime::Limited);
+        let exec = self.exec(container, process, streams, lifetime).await?;
         let (mut kept_out, mut kept_err) = (Vec::new(), Vec::new());
         let exit = {
             let both = async {

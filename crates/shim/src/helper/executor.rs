@@ -113,16 +113,14 @@ impl ProcessExecutor {
             let path = self.process.cwd().join(program);
             return check(&path)
                 .map(|()| PathBuf::from(program))
-                .map_err(|error| format!("cannot execute {program:?}: {error}"));
+                .map_err(|error| format!("exec: {program:?}: {}", words(&path, &error)));
         }
         let path = self.variable("PATH").unwrap_or(DEFAULT_PATH);
         let places = path
             .split(':')
             .map(|place| Path::new(if place.is_empty() { "." } else { place }).join(program));
         let found = places.into_iter().find(|place| check(place).is_ok());
-        found.ok_or_else(|| {
-            format!("cannot execute {program:?}: executable file not found in $PATH")
-        })
+        found.ok_or_else(|| format!("exec: {program:?}: executable file not found in $PATH"))
     }
 
     fn command(&self) -> Result<Command, String> {
@@ -176,6 +174,16 @@ impl Executor for ProcessExecutor {
         _: std::collections::HashMap<String, String>,
     ) -> Result<(), ExecutorSetEnvsError> {
         Ok(())
+    }
+}
+
+/// The words of other runtimes, which users and tools look for.
+fn words(path: &Path, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("stat {}: no such file or directory", path.display()),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "is a directory".to_owned(),
+        _ => error.to_string(),
     }
 }
 

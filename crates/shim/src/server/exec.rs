@@ -30,6 +30,7 @@ pub(super) struct ExecProcess {
     /// The control group of it and of all that it starts.
     group: Option<PathBuf>,
     pub(super) deadline: Option<Mono>,
+    ends_with_connection: bool,
     timed_out: bool,
     rounds: u32,
     exit: Option<ExitReport>,
@@ -63,6 +64,7 @@ impl ShimServer {
             pid: None,
             group,
             deadline,
+            ends_with_connection: request.ends_with_connection,
             timed_out: false,
             rounds: 0,
             exit: None,
@@ -140,6 +142,18 @@ impl ShimServer {
             exec.deadline = Some(now);
         }
         self.finish_exec(number);
+    }
+
+    /// Ends the time of execs whose clients have gone away.
+    pub(super) fn end_abandoned_execs(&mut self) {
+        let now = self.now();
+        let connections = &self.connections;
+        let is_abandoned = |exec: &ExecProcess| {
+            exec.ends_with_connection && !connections.contains_key(&exec.to.connection)
+        };
+        for exec in self.execs.values_mut().filter(|exec| is_abandoned(exec)) {
+            exec.deadline.get_or_insert(now);
+        }
     }
 
     /// Kills the execs whose time is over, again and again until nothing of them is left.

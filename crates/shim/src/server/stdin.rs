@@ -1,4 +1,4 @@
-//! Feeds a container's stdin from the client that is attached to it.
+//! Feeds a container's stdin from the clients that are attached to it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -10,14 +10,17 @@ use super::{ShimServer, Waited};
 /// How many bytes are held between client and container.
 const CHUNK: usize = 16 << 10;
 
-/// A container's stdin: the end we write to, and the client we read from.
+/// Clients whose input is read at once. The first one makes room for one more.
+const MOST_SOURCES: usize = 32;
+
+/// A container's stdin: the end we write to, and the clients we read from.
 #[derive(Debug, Default)]
 pub(super) struct ContainerStdin {
     sink: Option<OwnedFd>,
-    source: Option<OwnedFd>,
+    sources: Vec<OwnedFd>,
     /// It can be attached to.
     wanted: bool,
-    /// It ends with the first client's.
+    /// It ends with the input of a client, whichever is the first.
     once: bool,
     held: Vec<u8>,
 }
@@ -34,10 +37,15 @@ impl ContainerStdin {
         Ok(())
     }
 
-    /// Reads from this client; the one before it, if there is one, is let go.
+    /// Reads from this client, too.
     pub(super) fn attach(&mut self, source: OwnedFd) -> rustix::io::Result<()> {
         rustix::io::ioctl_fionbio(&source, true)?;
-        self.source = self.sink.is_some().then_some(source);
+        if self.sink.is_some() {
+            if self.sources.len() >= MOST_SOURCES {
+                self.sources.remove(0);
+            }
+            self.sources.push(source);
+        }
         Ok(())
     }
 
@@ -55,22 +63,17 @@ impl ContainerStdin {
         id: &str,
         add: &mut impl FnMut(Waited, BorrowedFd<'a>, PollFlags),
     ) {
-        match (&self.sink, &self.source) {
-            (Some(sink), _) if !self.held.is_empty() => {
-                add(Waited::StdinSink(id.to_owned()), sink.as_fd(), PollFlags::OUT);
-            }
-            (Some(_), Some(source)) => {
-                add(Waited::StdinSource(id.to_owned()), source.as_fd(), PollFlags::IN);
-            }
-            _ => {}
+        let Some(sink) = &self.sink else { return };
+        if !self.held.is_empty() {
+            return add(Waited::StdinSink(id.to_owned()), sink.as_fd(), PollFlags::OUT);
+        }
+        for (at, source) in self.sources.iter().enumerate() {
+            add(Waited::StdinSource(id.to_owned(), at), source.as_fd(), PollFlags::IN);
         }
     }
 
-    fn pump(&mut self) {
-        if self.held.is_empty() && !self.fill() {
-            return;
-        }
-        let Some(sink) = &self.sink else { return };
+    fn flush(&mut self) {
+        let Some(sink) = self.sink.as_ref().filter(|_| !self.held.is_empty()) else { return };
         match write(sink, &self.held) {
             Ok(count) => drop(self.held.drain(..count)),
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -79,31 +82,34 @@ impl ContainerStdin {
         }
     }
 
-    /// Reads from the client; false if there is nothing to write.
-    fn fill(&mut self) -> bool {
-        let Some(source) = &self.source else { return false };
+    /// Reads from a client, unless what another has sent is still held. A place that is another's meanwhile has nothing to read, which does no harm.
+    fn fill(&mut self, at: usize) {
+        let Some(source) = self.sources.get(at).filter(|_| self.held.is_empty()) else { return };
         let mut buffer = [0; CHUNK];
         match read(source, &mut buffer) {
-            Ok(count) if count > 0 => {
-                self.held.extend_from_slice(&buffer[..count]);
-                true
-            }
-            Err(Errno::AGAIN | Errno::INTR) => false,
+            Ok(count) if count > 0 => self.held.extend_from_slice(&buffer[..count]),
+            Err(Errno::AGAIN | Errno::INTR) => {}
             Ok(_) | Err(_) => {
-                self.source = None;
+                self.sources.remove(at);
                 if self.once {
-                    self.sink = None;
+                    self.close();
                 }
-                false
             }
         }
     }
 }
 
 impl ShimServer {
-    pub(super) fn pump_stdin(&mut self, id: &str) {
+    pub(super) fn read_stdin(&mut self, id: &str, at: usize) {
         if let Some(container) = self.containers.get_mut(id) {
-            container.stdin.pump();
+            container.stdin.fill(at);
+            container.stdin.flush();
+        }
+    }
+
+    pub(super) fn write_stdin(&mut self, id: &str) {
+        if let Some(container) = self.containers.get_mut(id) {
+            container.stdin.flush();
         }
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use libtest_mimic::Trial;
-use oarsman_shim::client::{AttachStreams, ShimError};
+use oarsman_shim::client::{AttachStreams, ExecLifetime, ShimError};
 use oci_spec::runtime::Process;
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ pub(crate) fn cases() -> Vec<Trial> {
         case("an_exec_has_streams_and_an_exit_code", streams),
         case("an_exec_with_a_terminal_can_be_resized", terminal),
         case("an_exec_that_is_too_slow_is_killed_with_all_it_started", too_slow),
+        case("an_exec_of_a_connection_is_killed_with_all_it_started_when_that_ends", abandoned),
         case("output_of_an_exec_sync_is_bounded", bounded_output),
         case("what_an_exec_leaves_behind_goes_on", leftovers),
         case("an_exec_is_of_the_user_that_was_asked_for", user),
@@ -45,7 +46,7 @@ async fn streams(pod: Pod) {
         "one",
         process("read x; echo out $x; echo err >&2; hostname; exit 7"),
         streams,
-        None,
+        ExecLifetime::Own,
     );
     let exec = exec.await.unwrap();
     File::from(to_stdin).write_all(b"put\n").unwrap();
@@ -69,7 +70,8 @@ async fn streams(pod: Pod) {
 async fn terminal(pod: Pod) {
     pod.run(pod.container("one", "sleep 1000")).await;
     let shell = changed(&process("tty; read x; stty size; exit 4"), "/terminal", json!(true));
-    let exec = pod.client.exec("one", shell, AttachStreams::default(), None).await.unwrap();
+    let exec =
+        pod.client.exec("one", shell, AttachStreams::default(), ExecLifetime::Own).await.unwrap();
     let terminal = exec.terminal.as_ref().unwrap();
     terminal.resize(111, 33).unwrap();
     rustix::io::write(terminal.descriptor(), b"go\n").unwrap();
@@ -110,6 +112,26 @@ async fn too_slow(pod: Pod) {
         .await
         .unwrap();
     assert_eq!((output.exit.exit_code, output.exit.timed_out), (5, false));
+    pod.close().await;
+}
+
+async fn abandoned(pod: Pod) {
+    pod.run(pod.container("one", "sleep 1000")).await;
+    let (before, groups) = (pod.processes(), pod.groups());
+    let script = || process("trap '' HUP TERM; setsid sleep 1000 & while true; do sleep 1; done");
+    let terminal = changed(&script(), "/terminal", json!(true));
+    for process in [script(), terminal] {
+        let none = AttachStreams::default();
+        let exec = pod.client.exec("one", process, none, ExecLifetime::Connection).await.unwrap();
+        pod.until("the exec has begun", || pod.processes().len() > before.len() + 1).await;
+        drop(exec);
+        pod.until("nothing of it is left", || pod.processes() == before).await;
+        pod.until("its group is removed", || pod.groups() == groups).await;
+    }
+    // One that is waited for ends by itself.
+    let streams = AttachStreams::default();
+    let exec = pod.client.exec("one", process("exit 5"), streams, ExecLifetime::Connection);
+    assert_eq!(exec.await.unwrap().wait().await.unwrap().exit_code, 5);
     pod.close().await;
 }
 
@@ -156,9 +178,21 @@ async fn user(pod: Pod) {
 
 async fn refused(pod: Pod) {
     pod.run(pod.container("one", "sleep 1000")).await;
-    let nothing = changed(&process(""), "/args", json!(["/no/such/program"]));
-    let error = pod.client.exec_sync("one", nothing, None).await.unwrap_err();
-    assert!(error.to_string().contains("/no/such/program"), "{error}");
+    // The words of other runtimes, which users look for.
+    let rows = [
+        (
+            "/no/such/program",
+            "exec: \"/no/such/program\": stat /no/such/program: no such file or directory",
+        ),
+        ("no-such-program", "exec: \"no-such-program\": executable file not found in $PATH"),
+        ("/etc/passwd", "exec: \"/etc/passwd\": permission denied"),
+        ("/etc", "exec: \"/etc\": is a directory"),
+    ];
+    for (program, words) in rows {
+        let asked = changed(&process(""), "/args", json!([program]));
+        let error = pod.client.exec_sync("one", asked, None).await.unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
     pod.client.create(pod.container("two", "true").request()).await.unwrap();
     let error = pod.client.exec_sync("two", process("true"), None).await.unwrap_err();
     assert!(matches!(&error, ShimError::Refused { .. }), "{error}");

@@ -17,6 +17,7 @@ pub(crate) fn cases() -> Vec<Trial> {
     vec![
         case("stdin_ends_with_the_first_client_if_asked", stdin_once),
         case("stdin_stays_open_for_the_next_client", stdin_open),
+        case("several_clients_write_to_one_stdin", several_inputs),
         case("stdin_is_empty_without_being_asked_for", stdin_closed),
         case("clients_see_the_output_and_a_slow_one_stops_nothing", attach),
         case("a_terminal_has_a_size", terminal),
@@ -55,9 +56,28 @@ async fn stdin_open(pod: Pod) {
         pod.client.attach("one", &stdin(reader)).await.unwrap();
         writeln!(writer, "{word}").unwrap();
         drop(writer);
-        // The next client takes the place of this one, so its word has to be there first.
         pod.until_said("one", &format!("got {word}")).await;
     }
+    assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 0);
+    pod.close().await;
+}
+
+async fn several_inputs(pod: Pod) {
+    let script = "while read x; do echo got $x; done";
+    pod.run(pod.container("one", script).with_stdin(true)).await;
+    let mut inputs = Vec::new();
+    // More than are read at once, of which the first ones are let go.
+    for _ in 0..34 {
+        let (reader, writer) = pipe();
+        pod.client.attach("one", &stdin(reader)).await.unwrap();
+        inputs.push(writer);
+    }
+    for (number, at) in [33, 2, 33, 2].into_iter().enumerate() {
+        writeln!(inputs[at], "{number}").unwrap();
+        pod.until_said("one", &format!("got {number}")).await;
+    }
+    assert!(writeln!(inputs[0], "no").is_err());
+    drop(inputs);
     assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 0);
     pod.close().await;
 }

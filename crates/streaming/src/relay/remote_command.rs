@@ -27,7 +27,7 @@ pub struct RemoteCommandStreams {
 
 impl RemoteCommandStreams {
     /// The channels with the types of their streams, in the order in which they are opened.
-    fn channels(self) -> impl Iterator<Item = (u8, &'static str)> {
+    pub(crate) fn channels(self) -> impl Iterator<Item = (u8, &'static str)> {
         let all = [
             (true, ERROR, "error"),
             (self.stdin, STDIN, "stdin"),

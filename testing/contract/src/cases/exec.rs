@@ -15,7 +15,7 @@ pub(super) fn all() -> Vec<ContractCase> {
         a_command_that_takes_too_long_times_out_and_is_killed,
         a_command_that_does_not_exist_fails,
         a_command_in_a_container_that_ended_fails,
-        exec_attach_and_port_forward_give_a_url,
+        exec_attach_and_port_forward_give_something_to_connect_to,
     ]
 }
 
@@ -60,7 +60,7 @@ async fn a_command_in_a_container_that_ended_fails(cx: &CaseContext) -> Result<(
     Ok(())
 }
 
-async fn exec_attach_and_port_forward_give_a_url(cx: &CaseContext) -> Result<()> {
+async fn exec_attach_and_port_forward_give_something_to_connect_to(cx: &CaseContext) -> Result<()> {
     let (pod, id) = cx.run(&["forever"]).await?;
     let runtime = cx.runtime();
     let exec = ExecRequest {
@@ -76,10 +76,12 @@ async fn exec_attach_and_port_forward_give_a_url(cx: &CaseContext) -> Result<()>
         runtime.attach(attach).await?,
         runtime.port_forward(forward).await?,
     ] {
-        assert!(
-            matches!(&offer, StreamingEndpoint::Url(url) if url.starts_with("http")),
-            "{offer:?}"
-        );
+        match offer {
+            StreamingEndpoint::Url(url) => assert!(url.starts_with("http"), "{url}"),
+            StreamingEndpoint::Session(session) => {
+                assert!(session.open().is_some() && session.open().is_none());
+            }
+        }
     }
     Ok(())
 }

@@ -91,6 +91,7 @@ impl ScenarioContext {
     /// When its directories cannot be made.
     pub fn prepare(&self, setup: AgentSetup) -> Result<Arc<AgentProcess>> {
         let node = Arc::new(AgentProcess::new(setup)?);
+        self.rig.prepare_agent(node.root())?;
         lock(&self.nodes).push(Arc::clone(&node));
         Ok(node)
     }
@@ -180,10 +181,17 @@ impl ScenarioContext {
                 let below = group.strip_prefix(self.rig.cgroup_parent());
                 below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
             }
+            HostResource::Link { .. } | HostResource::Nftables { .. } => {
+                thing.is_of_embedded_network() && self.has_agents()
+            }
             // The directory of kubelets' runtime locks.
             HostResource::File { path } => path.starts_with("/run/oarsman"),
             _ => false,
         }
+    }
+
+    fn has_agents(&self) -> bool {
+        lock(&self.nodes).iter().any(|node| node.is_alive())
     }
 
     /// Whether a process is an agent that runs, or was started by one.

@@ -10,7 +10,7 @@ use oarsman_rig::leaks::Snapshot;
 use oarsman_rig::{ContainerdFlavour, Rig, RigOptions};
 use tokio::sync::Mutex;
 
-use super::{Scenario, ScenarioContext};
+use super::{Scenario, ScenarioContext, embedded};
 
 /// No scenario takes this long on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(240);
@@ -27,10 +27,19 @@ impl SharedRig {
         Self { flavour, rig: Mutex::default() }
     }
 
+    /// Why a scenario cannot be played on it, if so.
+    pub(super) fn obstacle(&self, scenario: &str) -> Option<&'static str> {
+        match self.flavour {
+            ContainerdFlavour::Absent => embedded::obstacle(scenario),
+            ContainerdFlavour::Built | ContainerdFlavour::Debian => None,
+        }
+    }
+
     pub(super) fn name(&self) -> &'static str {
         match self.flavour {
             ContainerdFlavour::Built => "containerd",
             ContainerdFlavour::Debian => "debian",
+            ContainerdFlavour::Absent => "embedded",
         }
     }
 

@@ -24,9 +24,10 @@ pub(super) async fn a_container_removed_by_another_program_comes_back(
     let look = async || cx.inspector().pod("web").await;
     let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
-    let client = cx.rig().client()?;
-    client.stop_container(&first, Duration::ZERO).await?;
-    client.remove_container(&first).await?;
+    for client in cx.inspector().clients()? {
+        client.stop_container(&first, Duration::ZERO).await?;
+        client.remove_container(&first).await?;
+    }
     let seen = eventually(MAX_WAIT, "it runs again", look, |pod| {
         pod.container("main").is_ok_and(|main| main.is_running() && main.id != first)
     })

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::ExecSyncRequest;
 use oarsman_e2e::inspect::eventually;
@@ -68,7 +68,8 @@ async fn ask(cx: &ScenarioContext, pod: &str, container: &str) -> Result<String>
         cmd: ["demo", "get", "127.0.0.1:8080"].map(str::to_owned).to_vec(),
         timeout: 10,
     };
-    let answer = cx.rig().client()?.exec_sync(request).await?;
+    let client = cx.inspector().clients()?.pop().context("the runtime")?;
+    let answer = client.exec_sync(request).await?;
     Ok(String::from_utf8_lossy(&answer.stdout).into_owned())
 }
 

@@ -26,7 +26,9 @@ pub(super) async fn scan_everything(
     things.extend(scan_links(layout)?);
     things.extend(files::scan(layout)?);
     things.extend(nftables::scan().await?);
-    things.extend(containerd::scan(layout, parts).await?);
+    if layout.flavour().is_containerd() {
+        things.extend(containerd::scan(layout, parts).await?);
+    }
     Ok(things)
 }
 

@@ -13,12 +13,14 @@ pub enum ContainerdFlavour {
     Built,
     /// Debian 12's: containerd 1.6.20 with runc 1.1.5. It has no container events.
     Debian,
+    /// None: agents on the rig have the embedded runtime.
+    Absent,
 }
 
 impl ContainerdFlavour {
     /// The components, with this containerd and its runc.
     pub(super) fn choose(self, parts: Parts) -> Result<Parts> {
-        if self == Self::Built {
+        if self != Self::Debian {
             return Ok(parts);
         }
         let debian = parts.debian.clone();
@@ -31,15 +33,21 @@ impl ContainerdFlavour {
         match self {
             Self::Built => config::containerd_2(layout, parts),
             Self::Debian => config::containerd_1_6(layout, parts),
+            Self::Absent => String::new(),
         }
     }
 
     /// The directory of its shims' sockets, if that cannot be configured. It exists inside of the namespaces only.
     pub(super) fn shim_sockets(self) -> Option<&'static str> {
         match self {
-            Self::Built => None,
+            Self::Built | Self::Absent => None,
             Self::Debian => Some("/run/containerd/s"),
         }
+    }
+
+    /// Whether there is one.
+    pub(crate) fn is_containerd(self) -> bool {
+        self != Self::Absent
     }
 
     /// Whether its ctr can list sandboxes: before 2.0 those are containers only.

@@ -124,6 +124,11 @@ impl RigLayout {
         self.directory.join("agents")
     }
 
+    /// Archives of images, on a rig without containerd.
+    pub(crate) fn archives(&self) -> PathBuf {
+        self.directory.join("archives")
+    }
+
     pub(crate) fn cgroup_parent(&self) -> PathBuf {
         format!("/{}-{}", self.group_prefix, self.number).into()
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ pub(super) fn tear_down(layout: &RigLayout, containerd: Option<Child>) -> Result
         end_processes(layout),
         detach_mounts(layout),
         remove_bridge(layout),
+        super::embedded::remove_networks(),
         remove_groups(layout),
         remove_files(layout),
     ];
@@ -58,14 +60,17 @@ pub(super) fn end_processes(layout: &RigLayout) -> Result<()> {
     Ok(())
 }
 
-/// The shims, which have the socket's path among their arguments, all their descendants, and all processes in the rig's cgroups.
+/// The shims, which have the socket's path or a path below agents' directories among their arguments, all their descendants, and all processes in the rig's cgroups.
 fn processes_of(layout: &RigLayout) -> Result<BTreeSet<u32>> {
     let all = processes::list()?;
-    let socket = layout.socket();
+    let (socket, agents) = (layout.socket(), layout.agents());
     let shims: Vec<u32> = all
         .iter()
         .map(|process| process.pid)
-        .filter(|pid| processes::arguments(*pid).iter().any(|argument| *argument == *socket))
+        .filter(|pid| {
+            let is_ours = |argument: &Path| argument == socket || argument.starts_with(&agents);
+            processes::arguments(*pid).iter().any(|argument| is_ours(argument.as_ref()))
+        })
         .collect();
     let mut found: BTreeSet<u32> = processes::family(&all, &shims).into_iter().collect();
     for hierarchy in cgroups::hierarchies(&mounts::current()?) {

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::super::HostResource;
-use crate::rig::RigLayout;
+use crate::rig::{RigLayout, embedded};
 
 /// Directories that programs write to by default. A program that is configured for the rig should not.
 const STRAYS: [&str; 5] = ["/run", "/var/lib", "/var/log", "/etc/cni", "/opt/cni"];
@@ -68,8 +68,11 @@ const IMAGE_RECORDS: &str = "image_manager";
 fn agents_directories(layout: &RigLayout) -> io::Result<Vec<PathBuf>> {
     let mut directories = Vec::new();
     for agent in entries(&layout.agents())?.iter().filter(|entry| entry.path().is_dir()) {
+        directories.extend(embedded::by_pod(&agent.path()));
         let inside = entries(&agent.path())?.into_iter();
-        let inside = inside.filter(|entry| entry.file_name() != IMAGE_RECORDS);
+        let runtime = embedded::runtime_directory(&agent.path());
+        let inside =
+            inside.filter(|entry| entry.file_name() != IMAGE_RECORDS && entry.path() != runtime);
         directories.extend(inside.map(|entry| entry.path()).filter(|path| path.is_dir()));
     }
     Ok(directories)
