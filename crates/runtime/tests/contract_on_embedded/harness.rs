@@ -15,10 +15,10 @@ use oarsman_host::cgroups::CgroupManager;
 use oarsman_image_store::ImportOptions;
 use oarsman_rig::images::{self, ImageConfig};
 use oarsman_rig::parts::Parts;
+use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings};
 use tempfile::TempDir;
 
-const PULLABLE: &str = "rig.local/pullable:1";
 const MISSING: &str = "rig.local/nobody:1";
 
 /// The control group of all pods of this process. Its name is that of a rig's, which leak checks that run beside this test leave alone.
@@ -30,17 +30,16 @@ pub(crate) fn cgroup() -> PathBuf {
 pub(crate) struct Node {
     directory: Arc<TempDir>,
     archive: Arc<Vec<u8>>,
+    registry: Arc<Registry>,
     opened: Arc<Mutex<Vec<EmbeddedRuntime>>>,
 }
 
 impl Node {
     pub(crate) fn new(parts: &Parts) -> Result<Self> {
-        let mut all = images::standard(parts)?;
-        let other = ImageConfig { env: vec!["NAME=other".to_owned()], ..ImageConfig::default() };
-        all.push(images::script_image(parts, PULLABLE, other)?);
-        let archive = Arc::new(images::archive(&all)?);
+        let archive = Arc::new(images::archive(&images::standard(parts)?)?);
         let directory = Arc::new(tempfile::tempdir()?);
-        Ok(Self { directory, archive, opened: Arc::default() })
+        let registry = Arc::new(registry(parts)?);
+        Ok(Self { directory, archive, registry, opened: Arc::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -83,7 +82,11 @@ impl Node {
         let runtime = self.with_images("contract").await?;
         self.close_later(runtime.clone());
         let directory = self.path().join("pods");
-        Ok(Arc::new(EmbeddedHarness { runtime: Arc::new(runtime), images: names(), directory }))
+        Ok(Arc::new(EmbeddedHarness {
+            runtime: Arc::new(runtime),
+            images: names(&self.registry),
+            directory,
+        }))
     }
 
     pub(crate) async fn close(&self) -> Result<()> {
@@ -96,12 +99,32 @@ impl Node {
     }
 }
 
-fn names() -> ImageNames {
+fn credentials() -> RegistryCredentials {
+    RegistryCredentials { username: "rower".to_owned(), password: "secret".to_owned() }
+}
+
+/// A registry on loopback, one of whose images wants credentials.
+fn registry(parts: &Parts) -> Result<Registry> {
+    let image = |name: &str| {
+        // An image of its own: one that has the script image's id has its name, too.
+        let env = vec![format!("NAME={name}")];
+        images::script_image(parts, name, ImageConfig { env, ..ImageConfig::default() })
+    };
+    let registry = Registry::start(vec![image("pullable:1")?, image("private:1")?])?;
+    let behaviour =
+        RepositoryBehaviour { credentials: Some(credentials()), ..RepositoryBehaviour::default() };
+    registry.set("private", behaviour);
+    Ok(registry)
+}
+
+fn names(registry: &Registry) -> ImageNames {
+    let RegistryCredentials { username, password } = credentials();
+    let credentials = AuthConfig { username, password, ..AuthConfig::default() };
     ImageNames {
         script: images::SCRIPT.to_owned(),
         script_as_user: images::SCRIPT_AS_USER.to_owned(),
-        pullable: PULLABLE.to_owned(),
-        private: PrivateImage { image: MISSING.to_owned(), credentials: AuthConfig::default() },
+        pullable: registry.name("pullable:1"),
+        private: PrivateImage { image: registry.name("private:1"), credentials },
         missing: MISSING.to_owned(),
     }
 }

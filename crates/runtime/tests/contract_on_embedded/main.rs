@@ -20,9 +20,6 @@ mod traffic;
 
 use harness::Node;
 
-/// A registry has to be asked for this, which the embedded runtime cannot do yet.
-const NEEDS_REGISTRY: &str = "a_private_image_wants_its_credentials";
-
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     match arguments.get(1).map(String::as_str) {
@@ -56,15 +53,7 @@ fn run_suite() -> Result<Conclusion> {
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let node = Node::new(&parts)?;
     let contract = tokio.block_on(node.contract())?;
-    let cases = oarsman_contract::trials("embedded", &contract, tokio.handle());
-    let needs_registry = |trial: &Trial| trial.name().ends_with(NEEDS_REGISTRY);
-    let mut trials: Vec<Trial> = cases
-        .into_iter()
-        .map(|trial| {
-            let is_ignored = needs_registry(&trial);
-            trial.with_ignored_flag(is_ignored)
-        })
-        .collect();
+    let mut trials = oarsman_contract::trials("embedded", &contract, tokio.handle());
     trials.extend(reconnect::trials(&node, tokio.handle()));
     trials.extend(streaming::trials(&node, tokio.handle()));
     trials.extend(built_in::trials(&node, tokio.handle()));
