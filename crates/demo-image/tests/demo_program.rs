@@ -58,7 +58,11 @@ fn a_wrong_step_is_named() {
 }
 
 /// A server, its address, and its log; ended when it is dropped.
-struct Server(Child, String, BufReader<ChildStdout>);
+struct Server {
+    process: Child,
+    address: String,
+    _log: BufReader<ChildStdout>,
+}
 
 impl Server {
     fn start(demo: &Path, options: &[&str]) -> Self {
@@ -71,14 +75,14 @@ impl Server {
         let mut log = BufReader::new(server.stdout.take().unwrap());
         log.read_line(&mut said).unwrap();
         assert_eq!(said, format!("listening on port {free}\n"));
-        Self(server, format!("127.0.0.1:{free}"), log)
+        Self { process: server, address: format!("127.0.0.1:{free}"), _log: log }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
     }
 }
 
@@ -88,7 +92,7 @@ fn the_server_greets() {
     let demo = demo(&scratch);
     let server = Server::start(&demo, &[]);
     let hostname = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    let done = run(&demo, &["get", &server.1]);
+    let done = run(&demo, &["get", &server.address]);
     assert_eq!(String::from_utf8(done.stdout).unwrap(), format!("hello from {hostname}"));
 }
 
@@ -101,7 +105,7 @@ fn the_server_shows_the_files_of_its_directory_and_no_others() {
     fs::write(www.join("index.html"), "the page\n").unwrap();
     fs::write(scratch.path().join("secret"), "not for you\n").unwrap();
     let server = Server::start(&demo, &["--directory", &www.display().to_string()]);
-    let get = |path: &str| run(&demo, &["get", &format!("http://{}{path}", server.1)]);
+    let get = |path: &str| run(&demo, &["get", &format!("http://{}{path}", server.address)]);
     assert_eq!(get("/").stdout, b"the page\n");
     assert_eq!(get("/index.html").stdout, b"the page\n");
     let refused = get("/../secret");

@@ -28,7 +28,7 @@ use crate::signals::ShutdownSignals;
 /// How long a runtime that listens may take to answer its first call.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Faster updates could not be read.
-const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(50);
 /// How often the rest of containers' output is read in the end: up to 10 MiB of each.
 const MAX_LAST_ROUNDS: usize = 40;
 /// The display of elapsed seconds is redrawn each second.
