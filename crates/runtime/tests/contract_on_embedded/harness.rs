@@ -19,8 +19,6 @@ use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings};
 use tempfile::TempDir;
 
-const MISSING: &str = "rig.local/nobody:1";
-
 /// The control group of all pods of this process. Its name is that of a rig's, which leak checks that run beside this test leave alone.
 pub(crate) fn cgroup() -> PathBuf {
     PathBuf::from(format!("/oarsman-rig-embedded-{}", std::process::id()))
@@ -125,7 +123,7 @@ fn names(registry: &Registry) -> ImageNames {
         script_as_user: images::SCRIPT_AS_USER.to_owned(),
         pullable: registry.name("pullable:1"),
         private: PrivateImage { image: registry.name("private:1"), credentials },
-        missing: MISSING.to_owned(),
+        missing: registry.name("nobody:1"),
     }
 }
 

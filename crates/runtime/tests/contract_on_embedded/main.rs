@@ -3,9 +3,9 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stderr, reason = "all of this is tests")]
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use libtest_mimic::{Arguments, Conclusion, Trial};
 use oarsman_host::namespaces::{NamespaceKind, enter_new, isolate_mounts};
 use oarsman_rig::parts::{self, Parts};
@@ -49,6 +49,9 @@ fn run_suite() -> Result<Conclusion> {
     let parts: Parts = parts::prepare()?;
     enter_new(&[NamespaceKind::Mount, NamespaceKind::Network])?;
     isolate_mounts()?;
+    // The registry is there.
+    let loopback = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
+    ensure!(loopback.success(), "ip could not bring loopback up");
     let before = leaks::scan()?;
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let node = Node::new(&parts)?;

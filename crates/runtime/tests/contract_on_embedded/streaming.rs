@@ -322,6 +322,11 @@ async fn invalid(node: Node, name: &'static str) -> Result<()> {
     };
     let both = ExecRequest { tty: true, stdout: true, stderr: true, ..request.clone() };
     let other = ExecRequest { container_id: "x".to_owned(), stdout: true, ..request.clone() };
+    let never = ExecRequest {
+        cmd: ["sleep", "1234"].map(str::to_owned).to_vec(),
+        stdout: true,
+        ..request.clone()
+    };
     for (request, words) in [
         (request, "one of stdin, stdout, or stderr must be set"),
         (both, "tty and stderr cannot both be true"),
@@ -331,7 +336,7 @@ async fn invalid(node: Node, name: &'static str) -> Result<()> {
         ensure!(refused.to_string().contains(words), "{refused}");
     }
     // Nothing is begun, and nothing is kept, for a session that is never opened.
-    let session = it.exec_words(&["sleep", "1234"], false).await?;
+    let session = it.runtime.exec(never).await?;
     ensure!(it.said("ps | grep -c 'sleep 123[4]' || true").await?.trim() == "0");
     drop(session);
     it.close().await
