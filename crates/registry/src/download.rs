@@ -124,8 +124,9 @@ impl Downloads {
                 let last = Box::new(error);
                 return Ok((partial, Err(RegistryError::GivenUp { blob, breaks, at, size, last })));
             }
-            let (object, at) = (blob.digest.to_string(), partial.offset());
-            tracing::info!(object, at, %error, "download broke off, will go on");
+            let object = blob.digest.to_string();
+            let detail = format!("at byte {} of {}", partial.offset(), blob.size);
+            tracing::info!(object, detail, %error, "download broke off, will go on");
             sleep(pause).await;
             pause = (pause * 2).min(MAX_PAUSE);
         }

@@ -96,9 +96,9 @@ impl RuntimeInner {
         let (began, counters) = (Instant::now(), Arc::<PullCounters>::default());
         let pulled = pull_into(&self.images, &pull, &self.registries, &counters);
         let pulled = pulled.await.map_err(Box::new)?;
-        let bytes = counters.total.load(Ordering::Relaxed);
-        let seconds = began.elapsed().as_secs_f32();
-        tracing::info!(image = pull.image, bytes, seconds, "image pulled");
+        let (bytes, time) = (counters.total.load(Ordering::Relaxed), began.elapsed());
+        let detail = format!("{bytes} bytes in {:.1} s", time.as_secs_f32());
+        tracing::info!(image = pull.image, detail, "image pulled");
         Ok(pulled.id.to_string())
     }
 
