@@ -14,7 +14,13 @@ use crate::harness::Node;
 use crate::reconnect::trial;
 
 pub(crate) fn trials(node: &Node, tokio: &Handle) -> Vec<Trial> {
-    vec![trial(node, tokio, "an_image_of_the_program_is_pulled_again_after_its_removal", pull)]
+    vec![trial(
+        node,
+        tokio,
+        "built_in",
+        "an_image_of_the_program_is_pulled_again_after_its_removal",
+        pull,
+    )]
 }
 
 async fn pull(node: Node, name: &'static str) -> Result<()> {

@@ -18,25 +18,27 @@ use tokio::runtime::Handle;
 
 use crate::harness::{Node, cgroup};
 
+const FAMILY: &str = "reconnect";
 const DEADLINE: Duration = Duration::from_secs(90);
 
 pub(crate) fn trials(node: &Node, tokio: &Handle) -> Vec<Trial> {
     vec![
-        trial(node, tokio, "a_new_runtime_finds_what_runs_and_what_has_ended", find_again),
-        trial(node, tokio, "a_killed_shim_ends_its_containers", kill_shim),
-        trial(node, tokio, "a_shim_killed_between_two_runtimes_is_noticed", kill_between),
-        trial(node, tokio, "what_an_interrupted_call_has_left_is_removed", unfinished),
+        trial(node, tokio, FAMILY, "a_new_runtime_finds_what_runs_and_what_has_ended", find_again),
+        trial(node, tokio, FAMILY, "a_killed_shim_ends_its_containers", kill_shim),
+        trial(node, tokio, FAMILY, "a_shim_killed_between_two_runtimes_is_noticed", kill_between),
+        trial(node, tokio, FAMILY, "what_an_interrupted_call_has_left_is_removed", unfinished),
     ]
 }
 
 pub(crate) fn trial<F: Future<Output = Result<()>> + Send>(
     node: &Node,
     tokio: &Handle,
+    family: &str,
     name: &'static str,
     test: impl FnOnce(Node, &'static str) -> F + Send + 'static,
 ) -> Trial {
     let (node, tokio) = (node.clone(), tokio.clone());
-    Trial::test(format!("embedded::{name}"), move || {
+    Trial::test(format!("{family}::{name}"), move || {
         let done = tokio.block_on(async { tokio::time::timeout(DEADLINE, test(node, name)).await });
         done.map_err(Failed::from)?.map_err(|error| Failed::from(format!("{error:?}")))
     })

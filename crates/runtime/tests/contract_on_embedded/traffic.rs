@@ -12,7 +12,13 @@ use crate::harness::Node;
 use crate::reconnect::trial;
 
 pub(crate) fn trials(node: &Node, tokio: &Handle) -> Vec<Trial> {
-    vec![trial(node, tokio, "a_firewall_that_drops_is_a_condition_of_the_status", firewall)]
+    vec![trial(
+        node,
+        tokio,
+        "traffic",
+        "a_firewall_that_drops_is_a_condition_of_the_status",
+        firewall,
+    )]
 }
 
 /// Changes the rules of this test's own network namespace.

@@ -1,7 +1,7 @@
 //! Steps that read and write files.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,9 +32,7 @@ pub(crate) fn follow(path: &str) -> io::Result<()> {
     wait(path);
     let mut file = File::open(path).map_err(|error| of(path, &error))?;
     loop {
-        let mut more = Vec::new();
-        file.read_to_end(&mut more)?;
-        io::stdout().write_all(&more)?;
+        io::copy(&mut file, &mut io::stdout())?;
         pause(PERIOD);
     }
 }

@@ -15,13 +15,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_HEAD: u64 = 16 * 1024;
 
 /// Serves for ever.
-pub(crate) fn serve(port: u16, directory: Option<PathBuf>) -> io::Result<()> {
+pub(crate) fn serve(port: u16, directory: Option<&Path>) -> io::Result<()> {
     // A machine without IPv6 has no such address.
     let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
         .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
     println!("listening on port {port}");
     for client in listener.incoming() {
-        let (client, directory) = (client?, directory.clone());
+        let (client, directory) = (client?, directory.map(Path::to_owned));
         thread::spawn(move || answer(&client, directory.as_deref()).ok());
     }
     Ok(())

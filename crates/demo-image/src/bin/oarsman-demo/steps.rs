@@ -2,6 +2,7 @@
 
 use std::env;
 use std::io;
+use std::path::Path;
 use std::process::{ExitCode, abort};
 use std::thread;
 use std::time::Duration;
@@ -54,7 +55,7 @@ fn serve(options: &[&str]) -> io::Result<()> {
             _ => return Err(io::Error::other(format!("serve has no option {option:?}"))),
         }
     }
-    http_server::serve(port, directory.map(Into::into))
+    http_server::serve(port, directory.map(Path::new))
 }
 
 fn every(period: Duration, step: &[&str]) -> io::Result<Option<u8>> {
