@@ -73,13 +73,18 @@ pub(crate) struct Agent {
     /// None unless traces are configured.
     span_exporter: Option<Arc<SpanExporter>>,
     _socket: Option<LocalServer>,
-    _locks: Vec<FileLock>,
+    locks: Arc<Vec<FileLock>>,
 }
 
 impl Agent {
     /// Its container runtime; to be released when the agent has ended in order.
     pub(crate) fn runtime(&self) -> AgentRuntime {
         self.runtime.clone()
+    }
+
+    /// The locks on its root directory and its runtime, for what is still to be done when it has ended.
+    pub(crate) fn locks(&self) -> Arc<Vec<FileLock>> {
+        Arc::clone(&self.locks)
     }
 
     /// The agent's report on pods and node, which the commands show.
@@ -317,7 +322,7 @@ pub(crate) async fn assemble(
         stats,
         span_exporter,
         _socket: socket,
-        _locks: locks,
+        locks: Arc::new(locks),
     })
 }
 

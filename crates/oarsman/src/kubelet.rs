@@ -117,7 +117,7 @@ async fn run_until_signalled(
         agent = assembly::assemble(settings, None, clock) => agent?,
         () = ending.received() => return Ok(()),
     };
-    let (runtime, commands) = (agent.runtime(), agent.commands());
+    let (runtime, _locks, commands) = (agent.runtime(), agent.locks(), agent.commands());
     let end = CancellationToken::new();
     let told = async {
         ending.received().await;

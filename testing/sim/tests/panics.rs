@@ -100,7 +100,8 @@ fn panic_test(task: TaskName) -> PanicTest {
         | TaskName::HealthServer
         | TaskName::ServingCertificate
         | TaskName::ClientCertificate
-        | TaskName::LocalApi => In(OF_PROGRAM, FUTURE),
+        | TaskName::LocalApi
+        | TaskName::CriServer => In(OF_PROGRAM, FUTURE),
     }
 }
 

@@ -29,7 +29,7 @@ const LOG_EVERY: usize = 10;
 pub(crate) enum AgentRuntime {
     /// One that listens at a socket.
     Remote {
-        client: RemoteRuntime,
+        client: Box<RemoteRuntime>,
         /// Holds the connections when the agent is killed.
         connection_holder: Option<Arc<ConnectionHolderHandle>>,
     },
@@ -51,7 +51,7 @@ impl AgentRuntime {
         match &settings.runtime_endpoint {
             RuntimeEndpoint::Socket(address) => {
                 let connection_holder = connection_holder();
-                let client = client(settings, address, connection_holder.clone())?;
+                let client = Box::new(client(settings, address, connection_holder.clone())?);
                 Ok(Self::Remote { client, connection_holder })
             }
             RuntimeEndpoint::Embedded => open_embedded(settings, clock, panics).await,
@@ -60,7 +60,7 @@ impl AgentRuntime {
 
     pub(super) fn seam(&self) -> Arc<dyn Runtime> {
         match self {
-            Self::Remote { client, .. } => Arc::new(client.clone()),
+            Self::Remote { client, .. } => Arc::new(RemoteRuntime::clone(client)),
             Self::Embedded { runtime, .. } => Arc::new(runtime.clone()),
         }
     }

@@ -68,18 +68,30 @@ enum ImageCommand {
     Demo,
 }
 
+/// What is printed.
+enum ImageOutput {
+    Text(String),
+    Archive(Vec<u8>),
+}
+
 /// Does it.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
+    match output(flags)? {
+        ImageOutput::Text(text) => print(&text),
+        ImageOutput::Archive(bytes) => Ok(io::stdout().write_all(&bytes)?),
+    }
+}
+
+fn output(flags: &Flags) -> Result<ImageOutput> {
     let store = || open(&flags.root_dir);
-    let text = match &flags.command {
+    Ok(ImageOutput::Text(match &flags.command {
         ImageCommand::Import(flags) => import::run(&store()?, flags)?,
         ImageCommand::Ls { output } => list(&store()?.images()?, *output)?,
         ImageCommand::Rm { images } => remove(&store()?, images)?,
         ImageCommand::Prune { all } => prune(&store()?, *all)?,
         ImageCommand::Df => usage(&store()?)?,
-        ImageCommand::Demo => return Ok(io::stdout().write_all(&oarsman_demo_image::archive()?)?),
-    };
-    print(&text)
+        ImageCommand::Demo => return Ok(ImageOutput::Archive(oarsman_demo_image::archive()?)),
+    }))
 }
 
 fn open(root: &Path) -> Result<ImageStore> {

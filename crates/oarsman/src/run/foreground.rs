@@ -43,18 +43,17 @@ pub(super) async fn run_in_foreground(
 ) -> Result<ExitCode> {
     let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
     let mut display = Some(Display::of_stdout(quiet));
-    write(&mut display, {
-        let opening = opening(settings);
-        move |display| display.screen.print(&opening)
-    })
-    .await?;
+    print(&mut display, vec![opening(settings)]).await?;
+    let assembling = async {
+        tokio::join!(assemble(settings, manifest_set, clock), leftover_pods::find(settings))
+    };
     let (agent, leftover) = tokio::select! {
-        both = async { tokio::join!(assemble(settings, manifest_set, clock), leftover_pods::find(settings)) } => both,
+        both = assembling => both,
         () = ending.received() => return Ok(ExitCode::SUCCESS),
     };
     let agent = agent?;
     let stopping = agent.stop_requested();
-    let runtime = agent.runtime();
+    let (runtime, _locks) = (agent.runtime(), agent.locks());
     let mut watcher = Foreground::of(&agent, ending, display);
     watcher.print_header(settings, leftover).await?;
     let ended = tokio::select! {
@@ -106,6 +105,10 @@ async fn write<T: Send + 'static>(
     let (display, written) = written.await?;
     *to = Some(display);
     Ok(written?)
+}
+
+async fn print(to: &mut Option<Display>, lines: Vec<String>) -> Result<()> {
+    write(to, move |display| lines.iter().try_for_each(|line| display.screen.print(line))).await
 }
 
 /// What the foreground loop reads and writes.
@@ -180,14 +183,7 @@ impl Foreground {
             RuntimeEndpoint::Embedded => format!("on the embedded runtime of {name} {version}"),
             RuntimeEndpoint::Socket(address) => format!("on {name} {version} at {address}"),
         };
-        self.print(leftover.into_iter().chain([header]).collect()).await
-    }
-
-    async fn print(&mut self, lines: Vec<String>) -> Result<()> {
-        let print = move |display: &mut Display| {
-            lines.iter().try_for_each(|line| display.screen.print(line))
-        };
-        write(&mut self.display, print).await
+        print(&mut self.display, leftover.into_iter().chain([header]).collect()).await
     }
 
     /// Shows the pods until they have ended or the command is interrupted; and then until they are removed.
@@ -217,7 +213,7 @@ impl Foreground {
         let changes = self.runtime.host_changes().split_off(self.told_changes);
         if !changes.is_empty() {
             self.told_changes += changes.len();
-            self.print(changes).await?;
+            print(&mut self.display, changes).await?;
         }
         let report = self.report_store.report();
         write(&mut self.display, move |display| display.show(&report).map(|()| report)).await
@@ -236,7 +232,7 @@ impl Foreground {
 
     async fn wait_until_gone(&mut self) -> Result<()> {
         let said = "taking the pods down; interrupt again to leave them";
-        self.print(vec![said.to_owned()]).await?;
+        print(&mut self.display, vec![said.to_owned()]).await?;
         let (tell, empty) = oneshot::channel();
         self.commands
             .send(AgentCommand::NotifyWhenEmpty(tell))

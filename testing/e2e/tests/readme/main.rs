@@ -129,7 +129,7 @@ const STEPS: &[ReadmeStep] = &[
         command: "oarsman check examples/hello.yaml",
         window: SECOND,
         sees: &["examples/hello.yaml", "cgroups"],
-        then: AfterStep::Ends(1),
+        then: AfterStep::Ends(0),
         asks_again: false,
     },
     ReadmeStep {

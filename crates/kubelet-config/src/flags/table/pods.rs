@@ -40,7 +40,7 @@ pub(super) static FLAGS: [Flag; 32] = [
         "container-runtime-endpoint",
         Text,
         "containerRuntimeEndpoint",
-        "The socket of the container runtime.",
+        "The socket of the container runtime, or `embedded`.",
     ),
     deprecated(
         "image-service-endpoint",

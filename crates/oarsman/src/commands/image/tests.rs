@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use clap::Parser;
-use oarsman_image_store::{Digest, ImageStore, Platform};
+use oarsman_image_store::{Digest, Platform};
 use serde_json::json;
 
 use super::*;
@@ -18,15 +18,10 @@ struct Program {
 fn image(root: &Path, words: &[&str]) -> Result<String> {
     let words =
         ["image", "--root-dir"].into_iter().chain(root.to_str()).chain(words.iter().copied());
-    let flags = Program::try_parse_from(words)?.flags;
-    let store = open(&flags.root_dir)?;
-    Ok(match &flags.command {
-        ImageCommand::Import(flags) => import::run(&store, flags)?,
-        ImageCommand::Ls { output } => list(&store.images()?, *output)?,
-        ImageCommand::Rm { images } => remove(&store, images)?,
-        ImageCommand::Prune { all } => prune(&store, *all)?,
-        ImageCommand::Df => usage(&store)?,
-    })
+    match output(&Program::try_parse_from(words)?.flags)? {
+        ImageOutput::Text(text) => Ok(text),
+        ImageOutput::Archive(_) => anyhow::bail!("this is no text"),
+    }
 }
 
 /// An archive of `docker save` with one image of one layer with one file.
@@ -89,10 +84,7 @@ fn an_id_removes_the_image_with_all_its_names() {
     archive(&file, "web:1", "index.html");
     let said = image(root.path(), &["import", file.to_str().unwrap()]).unwrap();
     let id = said.split(' ').nth(1).unwrap();
-    ImageStore::open(&root.path().join(STORE), UnpackBounds::default())
-        .unwrap()
-        .tag(id, "b")
-        .unwrap();
+    open(root.path()).unwrap().tag(id, "b").unwrap();
     image(root.path(), &["rm", id]).unwrap();
     assert_eq!(image(root.path(), &["ls"]).unwrap().lines().count(), 1);
     image(root.path(), &["import", file.to_str().unwrap()]).unwrap();
@@ -109,4 +101,15 @@ fn sizes_are_those_of_docker() {
     {
         assert_eq!(megabytes(bytes), text);
     }
+}
+
+#[test]
+fn the_image_of_the_examples_can_be_imported_elsewhere() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("demo.tar");
+    let flags = Program::try_parse_from(["image", "demo"]).unwrap().flags;
+    let ImageOutput::Archive(bytes) = output(&flags).unwrap() else { panic!("no archive") };
+    fs::write(&file, bytes).unwrap();
+    let said = image(root.path(), &["import", file.to_str().unwrap()]).unwrap();
+    assert!(said.ends_with(" as oarsman.local/demo:1\n"), "{said}");
 }

@@ -1,6 +1,7 @@
 //! The server at a real socket in a temporary directory.
 
-use std::os::unix::fs::FileTypeExt;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 
 use oarsman_clock::SystemClock;
 use oarsman_core::report::NodeReport;
