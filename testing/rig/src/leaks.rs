@@ -153,8 +153,8 @@ pub(crate) fn leaked(
 /// every agent has a root directory of its own.
 const README_GROUP: &str = "/oarsman-var-lib-oarsman";
 
-/// How the cgroups begin of the test `contract_on_embedded`, which runs beside the rigs and checks for leaks itself.
-const RUNTIME_TEST_GROUPS: &str = "/oarsman-test-runtime-";
+/// How the cgroups begin of tests of single crates, which run beside the rigs and check for leaks themselves.
+const CRATE_TEST_GROUPS: &str = "/oarsman-test-";
 
 /// Cgroups are the one resource that is not in a namespace of this run. A group below a top-level group that existed before, or that belongs to
 /// another run of a rig or to one of these tests, is not this run's.
@@ -166,6 +166,6 @@ fn is_ours(hierarchy: &str, group: &Path, before: &BTreeSet<HostResource>, own: 
     let of_top = HostResource::Cgroup { hierarchy: hierarchy.to_owned(), group: top.clone() };
     let is_of_others = run::is_group_of_a_rig(&top)
         || top == Path::new(README_GROUP)
-        || top.to_string_lossy().starts_with(RUNTIME_TEST_GROUPS);
+        || top.to_string_lossy().starts_with(CRATE_TEST_GROUPS);
     !is_of_others && !before.contains(&of_top)
 }
