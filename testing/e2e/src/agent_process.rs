@@ -4,10 +4,12 @@ mod command;
 mod setup;
 
 use std::fs::{self, File};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use oarsman_host::processes;
@@ -21,6 +23,10 @@ pub use setup::{AgentSetup, NAME};
 
 /// How many lines of the agent's log an error carries.
 const LOG_TAIL: usize = 40;
+/// Where an agent serves its embedded runtime, below its root directory.
+pub(crate) const EMBEDDED_SOCKET: &str = "runtime/cri.sock";
+/// How long it may take to come back.
+const LONGEST_SOCKET_WAIT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// An agent: its directories, and its process while it runs. It is killed when this is dropped.
@@ -100,7 +106,20 @@ impl AgentProcess {
         if self.is_alive() {
             self.kill()?;
         }
-        self.start()
+        self.start()?;
+        self.wait_for_embedded_runtime();
+        Ok(())
+    }
+
+    /// The CRI socket of an embedded runtime goes and comes with its agent, and scenarios look at pods by it. One that does not come is told by
+    /// the next look.
+    fn wait_for_embedded_runtime(&self) {
+        let socket = self.root().join(EMBEDDED_SOCKET);
+        let until = Instant::now() + LONGEST_SOCKET_WAIT;
+        let is_missing = || socket.exists() && UnixStream::connect(&socket).is_err();
+        while is_missing() && self.is_alive() && Instant::now() < until {
+            thread::sleep(POLL_INTERVAL);
+        }
     }
 
     /// Whether the agent's process runs.

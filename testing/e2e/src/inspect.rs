@@ -13,7 +13,7 @@ use oarsman_cri_types::v1::{ContainerFilter, ContainerStatus};
 use oarsman_host::{cgroups, mounts, processes};
 use oarsman_rig::{ContainerdFlavour, Rig};
 
-use crate::agent_process::NAME;
+use crate::agent_process::{EMBEDDED_SOCKET, NAME};
 pub use pods::{ObservedContainer, ObservedLogLine, ObservedPod, ObservedSandbox, longest_gap};
 pub use wait::{always, eventually};
 
@@ -31,9 +31,6 @@ enum InspectedRuntimes {
     /// Those of the agents whose root directories are below this directory, each by the socket that its agent serves.
     Embedded(PathBuf),
 }
-
-/// Where an agent serves its embedded runtime, below its root directory.
-const SOCKET: &str = "runtime/cri.sock";
 
 impl RuntimeInspector {
     /// An inspector of that rig.
@@ -62,7 +59,7 @@ impl RuntimeInspector {
         };
         let mut clients = Vec::new();
         for agent in fs::read_dir(agents)? {
-            let socket = agent?.path().join(SOCKET);
+            let socket = agent?.path().join(EMBEDDED_SOCKET);
             if socket.exists() {
                 let address = socket.to_string_lossy();
                 clients.push(RemoteRuntime::new(&address, None, Deadlines::default())?);

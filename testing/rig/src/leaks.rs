@@ -153,14 +153,19 @@ pub(crate) fn leaked(
 /// every agent has a root directory of its own.
 const README_GROUP: &str = "/oarsman-var-lib-oarsman";
 
+/// How the cgroups begin of tests of single crates, which run beside the rigs and check for leaks themselves.
+const CRATE_TEST_GROUPS: &str = "/oarsman-test-";
+
 /// Cgroups are the one resource that is not in a namespace of this run. A group below a top-level group that existed before, or that belongs to
-/// another run of a rig or to the test `readme`, is not this run's.
+/// another run of a rig or to one of these tests, is not this run's.
 fn is_ours(hierarchy: &str, group: &Path, before: &BTreeSet<HostResource>, own: &str) -> bool {
     let top: PathBuf = group.components().take(2).collect();
     if top.to_string_lossy().starts_with(&format!("/{own}")) {
         return true;
     }
     let of_top = HostResource::Cgroup { hierarchy: hierarchy.to_owned(), group: top.clone() };
-    let is_of_others = run::is_group_of_a_rig(&top) || top == Path::new(README_GROUP);
+    let is_of_others = run::is_group_of_a_rig(&top)
+        || top == Path::new(README_GROUP)
+        || top.to_string_lossy().starts_with(CRATE_TEST_GROUPS);
     !is_of_others && !before.contains(&of_top)
 }

@@ -6,6 +6,8 @@ const REGISTRY: &str = "it pulls from a registry, which the embedded runtime can
 const IMAGE_DISK: &str = "it gives a runtime's images a disk of their own";
 const SHARED: &str = "two agents share the runtime";
 const CNI: &str = "it breaks the configuration of CNI, which the embedded runtime does not use";
+const WITHOUT_AGENT: &str = "it looks at pods while no agent runs";
+const OPEN_FILES: &str = "the disk that becomes read-only has files of the runtime that are open";
 const USER_NAMESPACES: &str = "pods have user namespaces";
 
 /// By their names, which are the same in all test binaries.
@@ -22,6 +24,8 @@ const OBSTACLES: &[(&str, &str)] = &[
     ),
     ("images_that_were_not_used_for_longest_go_first", IMAGE_DISK),
     ("pods_in_user_namespaces_have_ids_of_their_own_over_a_restart", USER_NAMESPACES),
+    ("an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay", WITHOUT_AGENT),
+    ("on_a_read_only_disk_the_agent_starts_and_pods_can_be_deleted", OPEN_FILES),
     ("containerd_killed_ten_times_under_twenty_pods_restarts_nothing", PROCESS),
     ("while_containerd_is_stopped_only_pods_that_need_it_wait", PROCESS),
     ("logs_of_a_fast_writer_stay_small_and_whole_over_restarts", PROCESS),

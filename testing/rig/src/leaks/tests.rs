@@ -30,6 +30,7 @@ fn a_new_cgroup_is_a_leak_unless_it_belongs_to_another_run() {
         ("/oarsman-rig-xyz-1/pod1", false),
         ("/oarsman-var-lib-oarsman/kubepods", false),
         ("/oarsman-var-lib-other", true),
+        ("/oarsman-test-runtime-1/pod", false),
     ];
     for (group, counts) in rows {
         let after = [&before[..], &[cgroup(group)]].concat();
