@@ -181,11 +181,14 @@ mod tests {
         };
         change(tree.as_fd(), changes).unwrap();
         thread_namespaces::in_new(&[NamespaceKind::Mount], || {
-            change_at(Path::new("/"), MountChanges {
-                propagation: Some(Propagation::Private),
-                recursive: true,
-                ..MountChanges::default()
-            })
+            change_at(
+                Path::new("/"),
+                MountChanges {
+                    propagation: Some(Propagation::Private),
+                    recursive: true,
+                    ..MountChanges::default()
+                },
+            )
             .unwrap();
             attach_at(tree.as_fd(), &to).unwrap();
             assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "text");

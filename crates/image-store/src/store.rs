@@ -10,8 +10,8 @@ use crate::digest::Digest;
 use crate::error::{StoreError, failed};
 use crate::files::remove_whole_tree;
 use crate::layers::Layers;
-use crate::mapped::MAPPED;
 use crate::lease::{self, Lease, StoreLock};
+use crate::mapped::MAPPED;
 use crate::oci::Descriptor;
 use crate::unpack::UnpackBounds;
 

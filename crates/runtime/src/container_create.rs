@@ -89,9 +89,7 @@ impl RuntimeInner {
     ) -> Outcome<Option<PathBuf>> {
         match options.pid() {
             NamespaceMode::Container | NamespaceMode::Node => Ok(None),
-            NamespaceMode::Pod => {
-                Ok(Some(self.shim(sandbox).pid_namespace(user_namespace).await?))
-            }
+            NamespaceMode::Pod => Ok(Some(self.shim(sandbox).pid_namespace(user_namespace).await?)),
             NamespaceMode::Target => {
                 let target = &options.target_id;
                 let reports = self.shim(sandbox).list().await?;

@@ -64,7 +64,8 @@ impl RuntimeInner {
             let path = place.join(name);
             fs::write(&path, text).map_err(failed("write", &path))?;
             let Some((uid, gid)) = record.root() else { return Ok(()) };
-            std::os::unix::fs::chown(&path, Some(uid), Some(gid)).map_err(failed("give away", &path))
+            std::os::unix::fs::chown(&path, Some(uid), Some(gid))
+                .map_err(failed("give away", &path))
         };
         write("hostname", format!("{}\n", record.hostname).as_bytes())?;
         // What the node does not have, the pod does not have either.

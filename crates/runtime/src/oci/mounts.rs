@@ -131,8 +131,7 @@ fn bind(asked: &CriMount) -> Result<Mount, SpecError> {
         (false, true) => options.push("ro"),
         (false, false) => options.push("rw"),
     }
-    let mut bound =
-        mount(&asked.container_path, "bind", Path::new(&asked.host_path), &options)?;
+    let mut bound = mount(&asked.container_path, "bind", Path::new(&asked.host_path), &options)?;
     if !asked.uid_mappings.is_empty() || !asked.gid_mappings.is_empty() {
         bound.set_uid_mappings(Some(user_namespace::built(&asked.uid_mappings)?));
         bound.set_gid_mappings(Some(user_namespace::built(&asked.gid_mappings)?));

@@ -36,9 +36,9 @@ impl PodUserNamespace {
                     None => Err(SpecError::UserNamespace { why: "it maps no root user or group" }),
                 }
             }
-            NamespaceMode::Container | NamespaceMode::Target => {
-                Err(SpecError::UserNamespace { why: "only one of the pod or the node's is possible" })
-            }
+            NamespaceMode::Container | NamespaceMode::Target => Err(SpecError::UserNamespace {
+                why: "only one of the pod or the node's is possible",
+            }),
         }
     }
 
@@ -113,7 +113,10 @@ mod tests {
         assert_eq!(found.root(), Some((65_536, 65_536)));
         assert_eq!(Some(found.shown()), asked.userns_options);
         let [uids, _] = found.mappings().unwrap();
-        assert_eq!((uids[0].host_id(), uids[0].container_id(), uids[0].size()), (65_536, 0, 65_536));
+        assert_eq!(
+            (uids[0].host_id(), uids[0].container_id(), uids[0].size()),
+            (65_536, 0, 65_536)
+        );
         assert!(of(&options(NamespaceMode::Pod, all.clone(), vec![])).is_err());
         assert!(of(&options(NamespaceMode::Pod, none, all.clone())).is_err());
         assert!(of(&options(NamespaceMode::Container, all.clone(), all)).is_err());

@@ -12,6 +12,7 @@ use oarsman_rig::parts::{self, Parts};
 use oarsman_shim::{helper, shim};
 
 mod harness;
+mod kills;
 mod leaks;
 mod reconnect;
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     match arguments.get(1).map(String::as_str) {
         Some(shim::ARGUMENT) => return shim::main(&arguments[2..]),
         Some(helper::ARGUMENT) => return helper::main(&arguments[2..]),
+        Some(kills::AGENT) => return kills::run_agent(&arguments[2..]),
         _ => {}
     }
     match run_suite() {
@@ -63,6 +65,7 @@ fn run_suite() -> Result<Conclusion> {
         })
         .collect();
     trials.extend(reconnect::trials(&node, tokio.handle()));
+    trials.extend(kills::trials(&node, tokio.handle()));
     let conclusion = libtest_mimic::run(&options, trials);
     tokio.block_on(node.close())?;
     drop(contract);

@@ -64,7 +64,8 @@ impl PreparedBind {
     /// Opens what is to be mounted.
     pub(super) fn open(mount: &Mount, users: &mut ContainerUsers) -> Result<Self, HelperError> {
         let source = mount.source().as_deref().unwrap_or(Path::new(""));
-        let shown = || format!("cannot mount {} at {}", source.display(), mount.destination().display());
+        let shown =
+            || format!("cannot mount {} at {}", source.display(), mount.destination().display());
         let options = options(mount).map_err(|option| {
             HelperError::Invalid(format!("{}: there is no mount option {option:?}", shown()))
         })?;

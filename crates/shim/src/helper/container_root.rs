@@ -109,9 +109,8 @@ impl ContainerRoot {
 
 /// Acts on a path of the container; on one that does not exist there is nothing to do.
 fn existing(path: &Path, act: impl FnOnce(&OwnedFd) -> io::Result<()>) -> io::Result<()> {
-    let named = |error: io::Error| {
-        io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-    };
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     match open_in_container(path) {
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>

@@ -104,7 +104,9 @@ impl ContainerUsers {
         let place = place(shim.path())?;
         let moved = MovedPaths::of(spec, &root);
         let moved = moved.map_err(HelperError::io("cannot open the container's namespaces"))?;
-        moved.mount(place).map_err(HelperError::io("cannot make the container's root reachable"))?;
+        moved
+            .mount(place)
+            .map_err(HelperError::io("cannot make the container's root reachable"))?;
         moved.rewrite(spec, place);
         Ok(Some(root))
     }

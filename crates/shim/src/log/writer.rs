@@ -110,7 +110,6 @@ impl LogWriter {
         }
     }
 
-
     /// Whether more of the container's output can be taken in, which is to be asked before some is. It cannot when lines wait for a thread that gets
     /// on; for one that does not, nothing waits.
     pub(crate) fn has_room(&mut self, now: Mono) -> bool {
@@ -224,10 +223,8 @@ fn next_round(shared: &SharedLog) -> LogRound {
             queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             continue;
         }
-        let (after, waited) = shared
-            .changed
-            .wait_timeout(queue, RETRY)
-            .unwrap_or_else(PoisonError::into_inner);
+        let (after, waited) =
+            shared.changed.wait_timeout(queue, RETRY).unwrap_or_else(PoisonError::into_inner);
         queue = after;
         if waited.timed_out() {
             break;

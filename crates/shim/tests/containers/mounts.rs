@@ -96,7 +96,8 @@ async fn masked(pod: Pod) {
 async fn proc_files(pod: Pod) {
     let file = pod.files.path().join("uptime");
     fs::write(&file, "1 2\n").unwrap();
-    let container = with_mount(pod.container("good", "cat /proc/uptime"), "/proc/uptime", &file, &["bind"]);
+    let container =
+        with_mount(pod.container("good", "cat /proc/uptime"), "/proc/uptime", &file, &["bind"]);
     pod.run(container).await;
     pod.client.wait("good").await.unwrap();
     assert_eq!(pod.output("good"), "1 2\n");
@@ -160,8 +161,10 @@ async fn idmapped(pod: Pod) {
     let data = directory(&pod, "data");
     chown(data.join("file"), Some(7), Some(8)).unwrap();
     let mapping = json!([{"containerID": 0, "hostID": 1000, "size": 100}]);
-    let mount = json!({"destination": "/data", "type": "bind", "source": data, "options": ["bind"]});
-    let mut container = pod.container("one", "ls -ln /data/file; touch /data/new; ls -ln /data/new");
+    let mount =
+        json!({"destination": "/data", "type": "bind", "source": data, "options": ["bind"]});
+    let mut container =
+        pod.container("one", "ls -ln /data/file; touch /data/new; ls -ln /data/new");
     container.spec["mounts"].as_array_mut().unwrap().push(mappings(mount, &mapping));
     pod.run(container.with("/process/user", json!({"uid": 1003, "gid": 1004}))).await;
     pod.client.wait("one").await.unwrap();
@@ -172,7 +175,8 @@ async fn idmapped(pod: Pod) {
     let made = fs::metadata(data.join("new")).unwrap();
     assert_eq!((made.uid(), made.gid()), (3, 4));
     // The way to say that a file system cannot do it.
-    let mount = json!({"destination": "/data", "type": "bind", "source": "/proc", "options": ["rbind"]});
+    let mount =
+        json!({"destination": "/data", "type": "bind", "source": "/proc", "options": ["rbind"]});
     let mut container = pod.container("two", "true");
     container.spec["mounts"].as_array_mut().unwrap().push(mappings(mount, &mapping));
     let error = pod.client.create(container.request()).await.unwrap_err();
@@ -191,7 +195,8 @@ async fn in_user_namespace(pod: Pod) {
         .with("/linux/namespaces", namespaces)
         .with("/linux/uidMappings", mapping.clone())
         .with("/linux/gidMappings", mapping.clone());
-    let mount = json!({"destination": "/data", "type": "bind", "source": data, "options": ["rbind"]});
+    let mount =
+        json!({"destination": "/data", "type": "bind", "source": data, "options": ["rbind"]});
     container.spec["mounts"].as_array_mut().unwrap().push(mappings(mount, &mapping));
     // Without it the image is nobody's there, which a runtime changes by the mount of the root.
     fs::set_permissions(pod.root(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -201,13 +206,21 @@ async fn in_user_namespace(pod: Pod) {
     let owner = |line: &str| -> Vec<String> {
         line.split_whitespace().skip(2).take(2).map(str::to_owned).collect()
     };
-    assert_eq!(output.lines().next().map(owner), Some(vec!["0".to_owned(), "0".to_owned()]), "{output}");
+    assert_eq!(
+        output.lines().next().map(owner),
+        Some(vec!["0".to_owned(), "0".to_owned()]),
+        "{output}"
+    );
     assert!(output.ends_with("\n0\ndone\n"), "{:?}", pod.lines("one"));
     let made = fs::metadata(data.join("new")).unwrap();
     assert_eq!((made.uid(), made.gid()), (0, 0));
     assert_eq!(fs::metadata(pod.root().join("written")).unwrap().uid(), 200_000);
     // An exec finds the root again, and the streams of both are theirs.
-    let exec = pod.client.exec_sync("one", process("id -u; echo again > /dev/stdout; cat /data/file"), None);
+    let exec = pod.client.exec_sync(
+        "one",
+        process("id -u; echo again > /dev/stdout; cat /data/file"),
+        None,
+    );
     let output = String::from_utf8(exec.await.unwrap().stdout).unwrap();
     assert_eq!(output, "0\nagain\ndata");
     pod.close().await;

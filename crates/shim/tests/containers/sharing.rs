@@ -95,7 +95,8 @@ async fn user_namespace(pod: Pod) {
 /// A user namespace with the namespaces of a pod in it.
 fn make_namespaces() -> UserNamespaceProcess {
     let mapping: Vec<LinuxIdMapping> =
-        serde_json::from_value(json!([{"containerID": 0, "hostID": 200_000, "size": 65536}])).unwrap();
+        serde_json::from_value(json!([{"containerID": 0, "hostID": 200_000, "size": 65536}]))
+            .unwrap();
     let inner = InnerNamespaces {
         kinds: vec![InnerKind::Network, InnerKind::Ipc, InnerKind::Uts],
         hostname: Some("mapped".to_owned()),

@@ -22,7 +22,8 @@ pub(crate) fn cases() -> Vec<Trial> {
         case("a_terminal_has_a_size", terminal),
         case("no_line_is_lost_when_a_log_is_reopened", reopen),
         case("a_log_that_cannot_be_written_stops_nothing", full_disk),
-        case("a_log_whose_disk_hangs_holds_up_nothing", frozen_disk).with_ignored_flag(!can_freeze()),
+        case("a_log_whose_disk_hangs_holds_up_nothing", frozen_disk)
+            .with_ignored_flag(!can_freeze()),
     ]
 }
 
@@ -181,7 +182,8 @@ async fn full_disk(pod: Pod) {
     pod.close().await;
 }
 
-const TOOLS: [&str; 4] = ["/usr/sbin/mkfs.ext4", "/usr/bin/mount", "/usr/bin/umount", "/usr/sbin/fsfreeze"];
+const TOOLS: [&str; 4] =
+    ["/usr/sbin/mkfs.ext4", "/usr/bin/mount", "/usr/bin/umount", "/usr/sbin/fsfreeze"];
 
 /// Without a loop device and these tools there is no disk to hang.
 fn can_freeze() -> bool {

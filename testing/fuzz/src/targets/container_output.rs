@@ -16,8 +16,12 @@ fn run(bytes: &[u8]) {
 
 fn seeds() -> Vec<Vec<u8>> {
     let long = "x".repeat(16_384);
-    [String::from("\x02one\n\ntwo\nthree"), format!("i{long}\n{long}y\nz"), format!("\x68{long}{long}")]
-        .into_iter()
-        .map(String::into_bytes)
-        .collect()
+    [
+        String::from("\x02one\n\ntwo\nthree"),
+        format!("i{long}\n{long}y\nz"),
+        format!("\x68{long}{long}"),
+    ]
+    .into_iter()
+    .map(String::into_bytes)
+    .collect()
 }

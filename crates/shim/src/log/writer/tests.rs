@@ -12,7 +12,9 @@ use super::*;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 
-fn start(open: impl FnOnce() -> io::Result<CriLogFile> + Send + 'static) -> (LogWriter, UnixStream) {
+fn start(
+    open: impl FnOnce() -> io::Result<CriLogFile> + Send + 'static,
+) -> (LogWriter, UnixStream) {
     let (heard, notify) = UnixStream::pair().unwrap();
     heard.set_read_timeout(Some(DEADLINE)).unwrap();
     (LogWriter::start(open, notify, at(0)).unwrap(), heard)
@@ -88,7 +90,8 @@ fn a_write_that_hangs_costs_lines_and_holds_nothing_up() {
         filled += count;
     }
     ioctl_fionbio(&writer, false).unwrap();
-    let (mut log, heard) = start(move || Ok(CriLogFile::open(&path)?.with_file(File::from(writer))));
+    let (mut log, heard) =
+        start(move || Ok(CriLogFile::open(&path)?.with_file(File::from(writer))));
     until(&mut log, &heard, |log| log.opened().is_some());
     assert!(log.has_room(at(0)));
     let line = [vec![b'x'; 1023], vec![b'\n']].concat();
