@@ -98,12 +98,14 @@ async fn live(root: &Path, journal: &Path, seed: u64, life: Duration) -> Result<
     let deadline = Instant::now() + MAX_WAIT;
     let opened = format!("opened {seed}");
     while !Journal::read(journal)?.has(&opened) {
-        ensure!(agent.try_wait()?.is_none(), "the agent has ended by itself");
+        let has_ended = agent.try_wait()?.is_some();
+        ensure!(!has_ended, "the agent has ended: {:?}", Journal::read(journal)?.complaints());
         ensure!(Instant::now() < deadline, "the agent does not open its directory");
         sleep(Duration::from_millis(5)).await;
     }
     sleep(life).await;
-    ensure!(agent.try_wait()?.is_none(), "the agent has ended by itself");
+    let has_ended = agent.try_wait()?.is_some();
+    ensure!(!has_ended, "the agent has ended: {:?}", Journal::read(journal)?.complaints());
     agent.kill()?;
     agent.wait()?;
     Ok(())

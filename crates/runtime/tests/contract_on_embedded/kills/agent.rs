@@ -11,13 +11,14 @@ use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{
     Container, ContainerConfig, ContainerMetadata, ContainerState, CreateContainerRequest,
     ExecSyncRequest, ImageSpec, LinuxPodSandboxConfig, PodSandbox, PodSandboxConfig,
-    PodSandboxMetadata, RunPodSandboxRequest,
+    PodSandboxMetadata, PodSandboxState, RunPodSandboxRequest,
 };
 use oarsman_rig::images;
 use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings};
 
 use super::journal::{JournalWriter, KnownContainer};
 use super::random::Random;
+use super::until_exited;
 use crate::harness::cgroup;
 
 /// The program's first argument that makes it such an agent.
@@ -100,7 +101,10 @@ impl KilledAgent<'_> {
     }
 
     async fn add_container(&mut self, pods: &[PodSandbox]) -> Result<()> {
-        let Some(pod) = self.pick(pods) else { return Ok(()) };
+        // One whose removal was interrupted is not ready any more.
+        let ready: Vec<&PodSandbox> =
+            pods.iter().filter(|pod| pod.state() == PodSandboxState::SandboxReady).collect();
+        let Some(pod) = self.pick(&ready) else { return Ok(()) };
         let name = self.name("c");
         let (count, code) = (self.random.below(12), i32::try_from(self.random.below(60))?);
         let known = KnownContainer::new(&name, &name_of(pod), count, code);
@@ -129,9 +133,8 @@ impl KilledAgent<'_> {
                 Ok(())
             }
             Err(error) => {
-                let status = self.runtime.container_status(&container.id).await?;
-                ensure!(status.state() == ContainerState::ContainerExited, "{error}");
-                Ok(())
+                // Its process may have ended, and that not be known yet.
+                until_exited(&self.runtime, &container.id).await.context(error).map(drop)
             }
         }
     }
