@@ -12,9 +12,7 @@ use anyhow::{Context, Result, ensure};
 use libtest_mimic::{Failed, Trial};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{ContainerState, PodSandboxState};
-use oarsman_host::processes;
 use oarsman_runtime::EmbeddedRuntime;
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
@@ -28,6 +26,7 @@ use journal::{Journal, KnownContainer};
 use random::Random;
 
 use crate::harness::{CGROUP, Node, cgroup};
+use crate::reconnect::{kill, shim_of};
 
 /// An agent lives at most so long.
 const LONGEST_LIFE_MS: u64 = 900;
@@ -155,16 +154,6 @@ fn lines(log: &Path) -> Result<Vec<String>> {
     Ok(text.lines().filter_map(line).collect())
 }
 
-fn shim_of(pod: &str) -> Result<u32> {
-    let is_shim = |pid: u32| {
-        let arguments = processes::arguments(pid);
-        arguments.get(2).is_some_and(|call| call == "serve")
-            && arguments.get(3).is_some_and(|path| path.to_string_lossy().ends_with(pod))
-    };
-    let found = processes::list()?.into_iter().find(|process| is_shim(process.pid));
-    Ok(found.context("the pod has a shim")?.pid)
-}
-
 async fn kill_shims(node: &Node, name: &str, rounds: u64) -> Result<()> {
     let runtime = node.with_images(name).await?;
     let root = node.path().join(name);
@@ -181,8 +170,7 @@ async fn kill_shims(node: &Node, name: &str, rounds: u64) -> Result<()> {
         }
         sleep(Duration::from_millis(random.below(200))).await;
         let written = written_lines(&root, &containers)?;
-        let shim = Pid::from_raw(i32::try_from(shim_of(&id)?)?).context("a pid")?;
-        kill_process(shim, Signal::KILL)?;
+        kill(shim_of(&id)?)?;
         for (_, container) in &containers {
             let status = until_exited(&runtime, container).await?;
             ensure!(

@@ -214,5 +214,5 @@ pub(super) async fn create_container(
         config: Some(config),
         sandbox_config: Some(sandbox.clone()),
     };
-    Ok(runtime.create_container(request).await.context("a container")?)
+    runtime.create_container(request).await.context("a container")
 }
