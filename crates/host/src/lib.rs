@@ -15,6 +15,7 @@ pub mod host_info;
 pub mod hugepages;
 pub mod inherited_descriptors;
 pub mod inotify;
+pub mod keyring;
 pub mod mount_trees;
 pub mod mounts;
 pub mod namespaces;

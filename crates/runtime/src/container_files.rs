@@ -75,10 +75,11 @@ impl RuntimeInner {
         options: ReadOnlyOptions,
         users: Option<&PodUsers>,
     ) -> Outcome<()> {
-        Ok(match users {
-            None => self.images.mount_with(key, at, options)?,
-            Some(users) => self.images.mount_mapped(key, at, options, users.mapped())?,
-        })
+        let mounted = match users {
+            None => self.images.mount_with(key, at, options),
+            Some(users) => self.images.mount_mapped(key, at, options, users.mapped()),
+        };
+        Ok(mounted?)
     }
 
     /// The mounts of a container with sources that exist: image volumes are mounted, and what is missing is made.

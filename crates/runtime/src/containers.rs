@@ -9,16 +9,18 @@ use oarsman_cri_types::v1::{
 use oarsman_shim::client::ShimError;
 use oarsman_shim::protocol::{CreateRequest, RefusalKind};
 use oci_spec::runtime::{Process, Spec};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{EmbeddedRuntimeError, Outcome};
-use crate::inner::RuntimeInner;
+use crate::inner::{RuntimeInner, SHIM_DEADLINE};
 use crate::oci::resources::resources;
 use crate::records::{SandboxPhase, StoredContainer, StoredExit};
 use crate::state_directory::read_json;
 
 const START_ERROR: i32 = 128;
 const SIGKILL: i32 = 9;
+/// How often a container is deleted again that is just being made.
+const BETWEEN_DELETES: Duration = Duration::from_millis(20);
 
 impl RuntimeInner {
     pub(crate) async fn start_container(self: Arc<Self>, id: String) -> Outcome<()> {
@@ -155,12 +157,18 @@ impl RuntimeInner {
         }
     }
 
-    /// Removes a container from its shim, if it is there.
+    /// Removes a container from its shim, if it is there. A create or a delete of an agent that was killed may still be under way.
     pub(crate) async fn delete_from_shim(&self, sandbox: &str, id: &str) -> Outcome<()> {
-        match self.shim(sandbox).delete(id).await {
-            Ok(()) | Err(ShimError::Gone { .. }) => Ok(()),
-            Err(ShimError::Refused { kind: RefusalKind::NotFound, .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+        let deadline = Instant::now() + SHIM_DEADLINE;
+        loop {
+            match self.shim(sandbox).delete(id).await {
+                Ok(()) | Err(ShimError::Gone { .. }) => return Ok(()),
+                Err(ShimError::Refused { kind: RefusalKind::NotFound, .. }) => return Ok(()),
+                Err(ShimError::Refused { kind: RefusalKind::WrongState, .. })
+                    if Instant::now() < deadline => {}
+                Err(error) => return Err(error.into()),
+            }
+            sleep(BETWEEN_DELETES).await;
         }
     }
 

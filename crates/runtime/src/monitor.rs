@@ -1,15 +1,21 @@
 //! Notices the ends of containers and of shims, and tells subscribers.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use oarsman_cri_types::v1::{ContainerEventResponse, ContainerEventType};
 use oarsman_shim::client::{ContainerExits, clean_dead_shim};
 use oarsman_shim::protocol::{ContainerReport, ExitReport};
+use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{Outcome, failed};
 use crate::inner::{RuntimeInner, nanoseconds};
 use crate::records::{SandboxPhase, StoredExit};
+
+/// How often the containers of a killed shim are ended again when that has failed.
+const MOST_TRIES: u32 = 20;
+const BETWEEN_TRIES: Duration = Duration::from_millis(250);
 
 impl RuntimeInner {
     /// Reads the exits of a sandbox's containers from now on.
@@ -49,11 +55,15 @@ impl RuntimeInner {
 
     /// Ends what a killed shim has left, and says that its sandbox is not ready.
     pub(crate) async fn shim_lost(self: &Arc<Self>, sandbox: &str) {
-        match self.clean_lost_shim(sandbox).await {
-            Ok(reports) => self.apply_reports(&reports).await,
-            Err(error) => {
+        let mut tries = 0;
+        while let Err(error) = self.end_lost_containers(sandbox).await {
+            if tries == MOST_TRIES {
                 tracing::warn!(sandbox, %error, "containers of a killed shim not ended");
+                break;
             }
+            // A helper that it was just starting may hold its lock for a moment more.
+            tries += 1;
+            sleep(BETWEEN_TRIES).await;
         }
         let _alone = match self.sandbox(sandbox) {
             Ok((_, lock)) => lock.write_owned().await,
@@ -63,6 +73,12 @@ impl RuntimeInner {
         if self.set_phase(sandbox, SandboxPhase::Lost).is_some() {
             self.emit(sandbox, sandbox, ContainerEventType::ContainerStoppedEvent);
         }
+    }
+
+    async fn end_lost_containers(self: &Arc<Self>, sandbox: &str) -> Outcome<()> {
+        let reports = self.clean_lost_shim(sandbox).await?;
+        self.apply_reports(&reports).await;
+        Ok(())
     }
 
     /// What a shim that is gone knew of its containers, none of which runs any more.

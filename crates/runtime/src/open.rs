@@ -39,8 +39,8 @@ pub(crate) async fn open(
     clock: Arc<dyn Clock>,
 ) -> Outcome<Arc<RuntimeInner>> {
     let root = settings.root.clone();
-    let made = blocking::run(move || make_directory(&root), panicked);
-    made.await?;
+    let panicked = |error: JoinError| EmbeddedRuntimeError::Panicked(error.to_string());
+    blocking::run(move || make_directory(&root), panicked).await?;
     let lock = RootLock::acquire(&settings.root).await?;
     let begun = blocking::run(
         move || {
@@ -188,12 +188,7 @@ impl RuntimeInner {
         if self.sandbox(id)?.0.phase != SandboxPhase::Ready {
             return Ok(());
         }
-        // Subscribed before the list is read: an exit in between comes twice, and counts once.
-        let found = match self.monitor(id).await {
-            Ok(()) => self.shim(id).list().await.map_err(EmbeddedRuntimeError::from),
-            Err(error) => Err(error),
-        };
-        match found {
+        match self.find_containers(id).await {
             Ok(reports) => {
                 self.apply_reports(&reports).await;
                 let known = |report: &&str| self.state.lock().containers.contains_key(*report);
@@ -202,7 +197,7 @@ impl RuntimeInner {
                 for container in unknown {
                     self.delete_from_shim(id, container).await?;
                 }
-                self.forget_unstarted(id, &reports).await
+                Ok(())
             }
             Err(error) => {
                 tracing::warn!(sandbox = id, %error, "shim lost");
@@ -210,6 +205,17 @@ impl RuntimeInner {
                 Ok(())
             }
         }
+    }
+
+    async fn find_containers(
+        self: &Arc<Self>,
+        id: &str,
+    ) -> Outcome<Vec<oarsman_shim::protocol::ContainerReport>> {
+        // Before their exits are subscribed to: what is ended here was never started.
+        self.forget_unstarted(id, &self.shim(id).list().await?).await?;
+        // Subscribed before the list is read: an exit in between comes twice, and counts once.
+        self.monitor(id).await?;
+        Ok(self.shim(id).list().await?)
     }
 
     /// A start that was interrupted between its two halves has left a process that waits; the next start makes another.
@@ -246,10 +252,6 @@ impl RuntimeInner {
         }
         Ok(())
     }
-}
-
-fn panicked(error: JoinError) -> EmbeddedRuntimeError {
-    EmbeddedRuntimeError::Panicked(error.to_string())
 }
 
 fn abilities() -> Outcome<CgroupAbilities> {

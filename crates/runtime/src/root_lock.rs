@@ -27,9 +27,13 @@ pub(crate) struct RootLock {
 impl RootLock {
     /// Locks a directory that exists.
     pub(crate) async fn acquire(root: &Path) -> Outcome<Self> {
+        Self::acquire_within(root, PATIENCE).await
+    }
+
+    async fn acquire_within(root: &Path, patience: Duration) -> Outcome<Self> {
         let path = root.join(NAME);
         let mut file = open_lock(&path).map_err(failed("open the lock", &path))?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         while !try_lock(&file).map_err(failed("lock", &path))? {
             if Instant::now() >= deadline {
                 let holder = read_holder(&mut file).map_err(failed("read", &path))?;
@@ -76,11 +80,12 @@ fn write_holder(file: &mut File) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_second_runtime_on_the_same_root_is_told_which_process_holds_it() {
         let root = tempfile::tempdir().unwrap();
         let first = RootLock::acquire(root.path()).await.unwrap();
-        let error = RootLock::acquire(root.path()).await.unwrap_err().to_string();
+        let second = RootLock::acquire_within(root.path(), Duration::ZERO).await;
+        let error = second.unwrap_err().to_string();
         let holder = format!("process {}", std::process::id());
         assert!(error.contains(&holder), "{error}");
         assert!(error.contains(&root.path().display().to_string()), "{error}");
@@ -88,12 +93,12 @@ mod tests {
         RootLock::acquire(root.path()).await.unwrap();
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_runtime_that_is_just_ending_is_waited_for() {
         let root = tempfile::tempdir().unwrap();
         let first = RootLock::acquire(root.path()).await.unwrap();
         let ending = async {
-            sleep(PATIENCE / 2).await;
+            sleep(2 * BETWEEN_TRIES).await;
             drop(first);
         };
         let (second, ()) = tokio::join!(RootLock::acquire(root.path()), ending);

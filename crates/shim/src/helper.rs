@@ -13,6 +13,7 @@ use crate::directory::{ContainerDirectory, ShimDirectory};
 use crate::file_io::write_json;
 
 mod binds;
+mod cgroup_mount;
 mod container_root;
 mod create;
 mod delete;

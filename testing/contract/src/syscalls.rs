@@ -94,29 +94,30 @@ fn code(calls: &[SystemCall], texts_at: u64) -> (Vec<u8>, Vec<u8>) {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use std::fs::{self, Permissions};
+    use std::io;
     use std::os::unix::fs::PermissionsExt;
     use std::process::Command;
 
     use super::*;
 
-    fn exit_code(calls: &[SystemCall]) -> Option<i32> {
+    fn exit_code(calls: &[SystemCall]) -> io::Result<Option<i32>> {
         let directory = std::env::temp_dir().join(format!("syscalls-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
+        fs::create_dir_all(&directory)?;
         let path = directory.join(format!("program-{}", calls.len()));
-        fs::write(&path, program(calls)).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-        let status = Command::new(&path).status().unwrap();
-        fs::remove_dir_all(&directory).unwrap();
-        status.code()
+        fs::write(&path, program(calls))?;
+        fs::set_permissions(&path, Permissions::from_mode(0o755))?;
+        let status = Command::new(&path).status()?;
+        fs::remove_dir_all(&directory)?;
+        Ok(status.code())
     }
 
     #[test]
     fn a_program_exits_with_the_error_of_its_last_call() {
         let open = |path| SystemCall { number: 2, arguments: path };
         let missing = open(&[CallArgument::Text("/no/such/file"), CallArgument::Value(0)]);
-        assert_eq!(exit_code(&[missing]), Some(2));
+        assert_eq!(exit_code(&[missing]).unwrap(), Some(2));
         let there = open(&[CallArgument::Text("/dev/null"), CallArgument::Value(0)]);
         let close = SystemCall { number: 3, arguments: &[CallArgument::Last] };
-        assert_eq!(exit_code(&[missing, there, close]), Some(0));
+        assert_eq!(exit_code(&[missing, there, close]).unwrap(), Some(0));
     }
 }

@@ -95,6 +95,10 @@ impl Harness for FakeHarness {
         &self.images
     }
 
+    fn may_lack(&self) -> &[&'static str] {
+        &["RealContainers"]
+    }
+
     fn directory(&self) -> PathBuf {
         PathBuf::from("/var/contract")
     }

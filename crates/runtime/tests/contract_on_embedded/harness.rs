@@ -19,9 +19,13 @@ use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings};
 use tempfile::TempDir;
 
-/// The control group of all pods of this process. Its name is that of a rig's, which leak checks that run beside this test leave alone.
+/// Tells an agent that is this program executed again which control group is its parent's.
+pub(crate) const CGROUP: &str = "OARSMAN_TEST_CGROUP";
+
+/// The control group of all pods of this test. Its name is that of a rig's, which leak checks that run beside this test leave alone.
 pub(crate) fn cgroup() -> PathBuf {
-    PathBuf::from(format!("/oarsman-rig-embedded-{}", std::process::id()))
+    let own = || format!("/oarsman-rig-embedded-{}", std::process::id()).into();
+    std::env::var_os(CGROUP).map_or_else(own, PathBuf::from)
 }
 
 #[derive(Clone)]

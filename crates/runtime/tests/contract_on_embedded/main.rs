@@ -13,6 +13,7 @@ use oarsman_shim::{helper, shim};
 
 mod built_in;
 mod harness;
+mod kills;
 mod leaks;
 mod reconnect;
 mod streaming;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     match arguments.get(1).map(String::as_str) {
         Some(shim::ARGUMENT) => return shim::main(&arguments[2..]),
         Some(helper::ARGUMENT) => return helper::main(&arguments[2..]),
+        Some(kills::AGENT) => return kills::run_agent(&arguments[2..]),
         _ => {}
     }
     match run_suite() {
@@ -61,6 +63,7 @@ fn run_suite() -> Result<Conclusion> {
     trials.extend(streaming::trials(&node, tokio.handle()));
     trials.extend(built_in::trials(&node, tokio.handle()));
     trials.extend(traffic::trials(&node, tokio.handle()));
+    trials.extend(kills::trials(&node, tokio.handle()));
     let conclusion = libtest_mimic::run(&options, trials);
     tokio.block_on(node.close())?;
     drop(contract);

@@ -109,7 +109,7 @@ pub(crate) async fn remove(node: &Node, runtime: EmbeddedRuntime, pod: &str) -> 
 }
 
 /// The shim of a pod, by the directory among its arguments.
-fn shim_of(pod: &str) -> Result<u32> {
+pub(crate) fn shim_of(pod: &str) -> Result<u32> {
     let is_shim = |pid: u32| {
         let arguments = processes::arguments(pid);
         arguments.get(2).is_some_and(|call| call == "serve")
@@ -119,7 +119,7 @@ fn shim_of(pod: &str) -> Result<u32> {
     Ok(found.context("the pod has a shim")?.pid)
 }
 
-fn kill(pid: u32) -> Result<()> {
+pub(crate) fn kill(pid: u32) -> Result<()> {
     let pid = Pid::from_raw(i32::try_from(pid)?).context("a pid")?;
     Ok(kill_process(pid, Signal::KILL)?)
 }

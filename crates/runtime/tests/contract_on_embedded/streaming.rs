@@ -23,6 +23,7 @@ use crate::harness::Node;
 use crate::reconnect::{remove, run_pod, trial, until_exited};
 use client::{LONGEST_IDLE, StreamsClient, opened};
 
+const FAMILY: &str = "streaming";
 const QUESTION: &str = "GET / HTTP/1.0\r\n\r\n";
 /// Connections to one port at once: busybox's server resets what finds no place in its queue of nine.
 const CONNECTIONS: usize = 8;
@@ -30,16 +31,28 @@ const ROUNDS: usize = 5;
 
 pub(crate) fn trials(node: &Node, tokio: &Handle) -> Vec<Trial> {
     vec![
-        trial(node, tokio, "a_command_reads_and_writes_its_streams_and_its_end_is_told", commands),
-        trial(node, tokio, "a_command_that_cannot_be_begun_is_told", missing),
-        trial(node, tokio, "large_outputs_of_commands_are_whole", large),
-        trial(node, tokio, "a_command_has_a_terminal_with_a_size", terminal),
-        trial(node, tokio, "a_client_that_goes_away_kills_its_command", gone),
-        trial(node, tokio, "clients_attach_to_a_container", attach),
-        trial(node, tokio, "clients_attach_to_a_container_with_a_terminal", attach_terminal),
-        trial(node, tokio, "ports_of_a_pod_are_forwarded_to", forward),
-        trial(node, tokio, "a_refused_port_is_told", refused),
-        trial(node, tokio, "requests_that_make_no_sense_are_refused", invalid),
+        trial(
+            node,
+            tokio,
+            FAMILY,
+            "a_command_reads_and_writes_its_streams_and_its_end_is_told",
+            commands,
+        ),
+        trial(node, tokio, FAMILY, "a_command_that_cannot_be_begun_is_told", missing),
+        trial(node, tokio, FAMILY, "large_outputs_of_commands_are_whole", large),
+        trial(node, tokio, FAMILY, "a_command_has_a_terminal_with_a_size", terminal),
+        trial(node, tokio, FAMILY, "a_client_that_goes_away_kills_its_command", gone),
+        trial(node, tokio, FAMILY, "clients_attach_to_a_container", attach),
+        trial(
+            node,
+            tokio,
+            FAMILY,
+            "clients_attach_to_a_container_with_a_terminal",
+            attach_terminal,
+        ),
+        trial(node, tokio, FAMILY, "ports_of_a_pod_are_forwarded_to", forward),
+        trial(node, tokio, FAMILY, "a_refused_port_is_told", refused),
+        trial(node, tokio, FAMILY, "requests_that_make_no_sense_are_refused", invalid),
     ]
 }
 

@@ -77,6 +77,18 @@ impl PreparedBind {
         Ok(Self { destination, tree, is_directory: kind == FileType::Directory })
     }
 
+    /// A directory of the host as it is, without what is mounted below it.
+    pub(super) fn of_directory(source: &Path, destination: PathBuf) -> io::Result<Self> {
+        let tree = mount_trees::copy(source, false)?;
+        let set = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let propagation = Some(Propagation::Private);
+        let changes = MountChanges { set, propagation, ..MountChanges::default() };
+        mount_trees::change(tree.as_fd(), changes)?;
+        Ok(Self { destination, tree, is_directory: true })
+    }
+
     /// Attaches it in the root directory that this process has.
     pub(super) fn attach(&self) -> io::Result<()> {
         let point = self.make_point()?;

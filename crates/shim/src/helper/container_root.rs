@@ -15,6 +15,7 @@ use rustix::mount::MountAttrFlags;
 
 use super::HelperError;
 use super::binds::{PreparedBind, is_bind, make_directories};
+use super::cgroup_mount::{CgroupMount, is_cgroup};
 use super::user_namespace::ContainerUsers;
 
 /// Major and minor number of `/dev/null`.
@@ -23,11 +24,11 @@ const NULL: (u32, u32) = (1, 3);
 /// What is left to be done in the container.
 #[derive(Debug)]
 pub(super) struct ContainerRoot {
+    cgroups: Vec<CgroupMount>,
     binds: Vec<PreparedBind>,
     working_directory: PathBuf,
     is_shared: bool,
     is_read_only: bool,
-    read_only_cgroups: Vec<PathBuf>,
     read_only_paths: Vec<String>,
     masked_paths: Vec<String>,
 }
@@ -36,21 +37,21 @@ impl ContainerRoot {
     /// Takes out of a spec what libcontainer shall not do, and opens the bind mounts.
     pub(super) fn take(spec: &mut Spec, users: &mut ContainerUsers) -> Result<Self, HelperError> {
         let mounts = spec.mounts().clone().unwrap_or_default();
-        let (binds, others): (Vec<_>, Vec<_>) = mounts.into_iter().partition(is_bind);
+        let (binds, mut others): (Vec<_>, Vec<_>) = mounts.into_iter().partition(is_bind);
         let binds = binds.iter().map(|mount| PreparedBind::open(mount, users));
         let mut root = Self {
+            cgroups: Vec::new(),
             binds: binds.collect::<Result<_, _>>()?,
             working_directory: PathBuf::from("/"),
             is_shared: false,
             is_read_only: spec.root().as_ref().is_some_and(|it| it.readonly() == Some(true)),
-            read_only_cgroups: Vec::new(),
             read_only_paths: Vec::new(),
             masked_paths: Vec::new(),
         };
-        for mount in others.iter().filter(|mount| mount.typ().as_deref() == Some("cgroup")) {
-            if mount.options().iter().flatten().any(|option| option == "ro") {
-                root.read_only_cgroups.push(mount.destination().clone());
-            }
+        let group = spec.linux().as_ref().and_then(|linux| linux.cgroups_path().clone());
+        for mount in others.iter_mut().filter(|mount| is_cgroup(mount)) {
+            let taken = CgroupMount::take(mount, group.as_deref().unwrap_or(Path::new("/")));
+            root.cgroups.extend(taken.map_err(HelperError::io("cannot open its control groups"))?);
         }
         spec.set_mounts(Some(others));
         if let Some(it) = spec.root_mut() {
@@ -72,6 +73,9 @@ impl ContainerRoot {
 
     /// Does it, in the container.
     pub(super) fn finish(&self) -> Result<(), String> {
+        for cgroups in &self.cgroups {
+            cgroups.attach().map_err(|error| format!("cannot mount control groups: {error}"))?;
+        }
         for bind in &self.binds {
             let shown = bind.destination.display();
             bind.attach().map_err(|error| format!("cannot mount at {shown}: {error}"))?;
@@ -90,9 +94,6 @@ impl ContainerRoot {
         }
         let set = MountAttrFlags::MOUNT_ATTR_RDONLY;
         let read_only = MountChanges { set, ..MountChanges::default() };
-        for point in &self.read_only_cgroups {
-            mount_trees::change_at(point, MountChanges { recursive: true, ..read_only })?;
-        }
         if self.is_read_only {
             mount_trees::change_at(root, read_only)?;
         }

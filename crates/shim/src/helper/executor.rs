@@ -12,6 +12,7 @@ use std::rc::Rc;
 use libcontainer::workload::{
     Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
 };
+use oarsman_host::keyring;
 use oci_spec::runtime::{Process, Spec};
 use rustix::process::{chdir, getcwd};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space, set_no_new_privs};
@@ -58,6 +59,8 @@ impl ProcessExecutor {
         if let Some(namespace) = &self.user_namespace {
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::User))?;
         }
+        // Keys of the agent are not the container's.
+        keyring::leave()?;
         let no_new_privs = self.process.no_new_privileges() == Some(true);
         if no_new_privs {
             set_no_new_privs(true)?;

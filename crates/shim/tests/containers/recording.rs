@@ -77,9 +77,9 @@ fn has_all(now: &Value, before: &Value, compare_values: bool) -> bool {
         (Value::Object(now), Value::Object(before)) => before.iter().all(|(name, before)| {
             now.get(name).is_some_and(|now| has_all(now, before, compare_values))
         }),
+        // Some lists are sets, whose order means nothing.
         (Value::Array(now), Value::Array(before)) => {
-            now.len() >= before.len()
-                && now.iter().zip(before).all(|(now, before)| has_all(now, before, compare_values))
+            before.iter().all(|before| now.iter().any(|now| has_all(now, before, compare_values)))
         }
         (now, before) => !compare_values || now == before,
     }

@@ -28,6 +28,6 @@ fn seeds() -> Vec<Vec<u8>> {
         [&length.to_be_bytes(), json.as_bytes()].concat()
     };
     let each = messages.iter().map(|json| [vec![3], framed(json)].concat());
-    let all = [vec![9], messages.iter().flat_map(|json| framed(&json)).collect()].concat();
+    let all = [vec![9], messages.iter().flat_map(framed).collect()].concat();
     each.chain([all]).collect()
 }

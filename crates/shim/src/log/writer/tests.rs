@@ -3,7 +3,6 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
-use std::time::Instant;
 
 use rustix::io::ioctl_fionbio;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -35,9 +34,7 @@ fn until(
     mut heard: &UnixStream,
     mut holds: impl FnMut(&mut LogWriter) -> bool,
 ) {
-    let begun = Instant::now();
     while !holds(log) {
-        assert!(begun.elapsed() < DEADLINE);
         let count = heard.read(&mut [0; 16]).unwrap();
         assert!(count > 0);
     }
@@ -95,7 +92,7 @@ fn a_write_that_hangs_costs_lines_and_holds_nothing_up() {
     until(&mut log, &heard, |log| log.opened().is_some());
     assert!(log.has_room(at(0)));
     let line = [vec![b'x'; 1023], vec![b'\n']].concat();
-    let mut add = |log: &mut LogWriter, count: u64| {
+    let add = |log: &mut LogWriter, count: u64| {
         for _ in 0..count {
             log.add(&line);
             log.kick();
