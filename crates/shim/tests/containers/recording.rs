@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use libtest_mimic::{Failed, Trial};
 use oarsman_shim::ShimDirectory;
-use oarsman_shim::client::{AttachStreams, ShimClient};
+use oarsman_shim::client::{AttachStreams, ExecLifetime, ShimClient};
 use oarsman_shim::protocol::{ContainerPhase, CreateRequest};
 use serde_json::Value;
 
@@ -42,7 +42,10 @@ async fn converse(client: &ShimClient, container: CreateRequest) {
     client.start(&id).await.unwrap();
     let running = client.list().await.unwrap().remove(0);
     assert_eq!((running.phase, running.pid), (ContainerPhase::Running, Some(pid)));
-    let exec = client.exec(&id, process("exit 7"), AttachStreams::default(), None).await.unwrap();
+    let exec = client
+        .exec(&id, process("exit 7"), AttachStreams::default(), ExecLifetime::Own)
+        .await
+        .unwrap();
     let exit = exec.wait().await.unwrap();
     assert_eq!((exit.exit_code, exit.timed_out), (7, false));
     client.kill(&id, 9, true).await.unwrap();
