@@ -8,12 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use oarsman_host::processes;
-use oarsman_rig::Manifests;
+use oarsman_rig::{Manifests, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::manifest::PodManifest;
@@ -115,11 +114,8 @@ impl AgentProcess {
     /// the next look.
     fn wait_for_embedded_runtime(&self) {
         let socket = self.root().join(EMBEDDED_SOCKET);
-        let until = Instant::now() + LONGEST_SOCKET_WAIT;
-        let is_missing = || socket.exists() && UnixStream::connect(&socket).is_err();
-        while is_missing() && self.is_alive() && Instant::now() < until {
-            thread::sleep(POLL_INTERVAL);
-        }
+        let is_there = || !socket.exists() || UnixStream::connect(&socket).is_ok();
+        wait_until(LONGEST_SOCKET_WAIT, || is_there() || !self.is_alive());
     }
 
     /// Whether the agent's process runs.

@@ -27,7 +27,7 @@ pub struct RuntimeInspector {
 /// What is read from.
 #[derive(Clone)]
 enum InspectedRuntimes {
-    Containerd(RemoteRuntime),
+    Containerd(Box<RemoteRuntime>),
     /// Those of the agents whose root directories are below this directory, each by the socket that its agent serves.
     Embedded(PathBuf),
 }
@@ -41,7 +41,7 @@ impl RuntimeInspector {
         let runtimes = match rig.flavour() {
             ContainerdFlavour::Absent => InspectedRuntimes::Embedded(rig.agents()),
             ContainerdFlavour::Built | ContainerdFlavour::Debian => {
-                InspectedRuntimes::Containerd(rig.client()?)
+                InspectedRuntimes::Containerd(Box::new(rig.client()?))
             }
         };
         Ok(Self { runtimes, cgroup_parent: rig.cgroup_parent().into() })
@@ -54,7 +54,7 @@ impl RuntimeInspector {
     /// When the directory of agents cannot be read.
     pub fn clients(&self) -> Result<Vec<RemoteRuntime>> {
         let agents = match &self.runtimes {
-            InspectedRuntimes::Containerd(client) => return Ok(vec![client.clone()]),
+            InspectedRuntimes::Containerd(client) => return Ok(vec![client.as_ref().clone()]),
             InspectedRuntimes::Embedded(agents) => agents,
         };
         let mut clients = Vec::new();

@@ -15,7 +15,7 @@ pub(crate) fn now() -> Instant {
 
 /// Polls until it is `done` or the time is over, and returns which.
 #[expect(clippy::disallowed_methods, reason = "used where no runtime turns, as in a drop")]
-pub(crate) fn wait_until(max_wait: Duration, mut done: impl FnMut() -> bool) -> bool {
+pub fn wait_until(max_wait: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = now();
     while !done() {
         if start.elapsed() > max_wait {

@@ -21,6 +21,7 @@ mod run;
 mod signals;
 
 pub use cargo::{cargo, without_package};
+pub use clock::wait_until;
 pub use control_plane::{ControlPlane, Kubectl, MetricsServer};
 pub use kubelet::{Implementation, Kubelet, KubeletOptions};
 pub use manifests::Manifests;

@@ -35,7 +35,7 @@ impl Served {
         let found = async { Ok::<_, CriError>(StreamingEndpoint::Session(session)) };
         match GiveUrls(Arc::clone(&self.urls)).around(call, found).await.unwrap() {
             StreamingEndpoint::Url(url) => url,
-            other => panic!("{other:?}"),
+            StreamingEndpoint::Session(session) => panic!("{session:?}"),
         }
     }
 
