@@ -114,8 +114,8 @@ impl AgentProcess {
     /// the next look.
     fn wait_for_embedded_runtime(&self) {
         let socket = self.root().join(EMBEDDED_SOCKET);
-        let is_missing = || socket.exists() && UnixStream::connect(&socket).is_err();
-        wait_until(LONGEST_SOCKET_WAIT, || !is_missing() || !self.is_alive());
+        let is_there = || !socket.exists() || UnixStream::connect(&socket).is_ok();
+        wait_until(LONGEST_SOCKET_WAIT, || is_there() || !self.is_alive());
     }
 
     /// Whether the agent's process runs.

@@ -54,7 +54,7 @@ impl RuntimeInspector {
     /// When the directory of agents cannot be read.
     pub fn clients(&self) -> Result<Vec<RemoteRuntime>> {
         let agents = match &self.runtimes {
-            InspectedRuntimes::Containerd(client) => return Ok(vec![(**client).clone()]),
+            InspectedRuntimes::Containerd(client) => return Ok(vec![client.as_ref().clone()]),
             InspectedRuntimes::Embedded(agents) => agents,
         };
         let mut clients = Vec::new();
