@@ -15,4 +15,4 @@ mod trials;
 
 pub use context::{CaseContext, TestSandbox};
 pub use harness::{Harness, ImageNames, PrivateImage};
-pub use trials::{ContractCase, cases, trials};
+pub use trials::{ContractCase, cases, completion, trials};

@@ -46,7 +46,11 @@ pub fn trials(
     cases().into_iter().map(trial).collect()
 }
 
-fn completion(outcome: Result<()>, may_lack: &[&str]) -> Result<Completion, Failed> {
+/// What a test harness is told of a case: one that needs what the runtime may lack, and lacks, is ignored.
+///
+/// # Errors
+/// When the case has failed.
+pub fn completion(outcome: Result<()>, may_lack: &[&str]) -> Result<Completion, Failed> {
     match outcome {
         Ok(()) => Ok(Completion::Completed),
         Err(error) => match lacking(&error) {
