@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, RANGE, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
@@ -165,7 +165,7 @@ impl Transport {
                 return Err(refused(&redirect::shown(&to), why));
             }
             if !redirect::is_same_origin(&request.url, &to) {
-                request.headers.remove(AUTHORIZATION);
+                request.headers = without_secrets(request.headers);
             }
             request.url = to;
         }
@@ -238,6 +238,12 @@ fn build(request: &RegistryRequest) -> Result<Request<Full<Bytes>>, RegistryErro
     *built.headers_mut() = request.headers.clone();
     built.headers_mut().insert(USER_AGENT, HeaderValue::from_static(AGENT));
     Ok(built)
+}
+
+/// What another origin may see: any header of `hosts.toml` may be a secret.
+fn without_secrets(mut headers: HeaderMap) -> HeaderMap {
+    let kept = [ACCEPT, RANGE].into_iter();
+    kept.filter_map(|name| headers.remove(&name).map(|value| (name, value))).collect()
 }
 
 fn is_redirect(status: StatusCode) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::server::{Behaviour, Puller, RegistryServer};
 use crate::error::RegistryError;
 use crate::proxies::ProxySettings;
-use hyper::header::AUTHORIZATION;
+use hyper::header::{AUTHORIZATION, HeaderMap};
 
 #[tokio::test]
 async fn a_registry_that_lies_about_a_layer_is_refused_and_leaves_nothing() {
@@ -50,10 +50,17 @@ async fn where_a_registry_sends_us_sees_no_credentials() {
         ..Behaviour::default()
     };
     let server = RegistryServer::start(behaviour).await;
-    Puller::new().pull(&server.image()).await.unwrap();
+    let puller = Puller::new();
+    let address = server.address;
+    let hosts = format!("server = \"http://{address}\"\n[header]\nx-secret = \"s\"");
+    puller.configure(&address.to_string(), &hosts);
+    puller.pull(&server.image()).await.unwrap();
+    let has_secret = |(_, headers): &(String, HeaderMap)| headers.contains_key("x-secret");
+    assert!(server.requests.lock().unwrap().iter().any(has_secret), "it is for the registry");
     let requests = storage.requests.lock().unwrap();
     assert_eq!(requests.len(), 3, "the layers come from the storage");
     assert!(requests.iter().all(|(_, headers)| !headers.contains_key(AUTHORIZATION)));
+    assert!(!requests.iter().any(has_secret));
 }
 
 /// The registry is somewhere else, behind a proxy: only one on this machine may send us to this machine.
