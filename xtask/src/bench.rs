@@ -11,6 +11,7 @@ mod floor_workload;
 mod page;
 mod pods;
 mod process;
+mod runtimes;
 mod scrapes;
 mod subject;
 mod targets;
@@ -51,6 +52,9 @@ pub(crate) struct BenchArguments {
     /// Measures our program against that of a commit, in turns, and writes docs/bench-against.md
     #[arg(long, value_name = "COMMIT", conflicts_with_all = ["part", "only", "page"])]
     against: Option<String>,
+    /// Measures the embedded runtime beside containerd with runc, without a kubelet, and writes docs/bench-runtimes.md
+    #[arg(long, conflicts_with_all = ["part", "only", "page", "against"])]
+    runtimes: bool,
     /// Only these; the figures of the others stay as they are
     #[arg(long, value_enum, num_args = 1.., value_name = "WHO")]
     only: Vec<BenchSubject>,
@@ -94,6 +98,9 @@ pub(crate) fn run(root: &Path, arguments: &BenchArguments) -> Result<ExitCode> {
 
 /// Everything that needs a network.
 fn prepare(root: &Path, arguments: &BenchArguments) -> Result<()> {
+    if arguments.runtimes {
+        return KubeletKind::Oarsman.prepare(root);
+    }
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
     if let Some(commit) = &arguments.against {
         Commit::find(root, commit)?.build(root)?;
@@ -106,6 +113,11 @@ fn prepare(root: &Path, arguments: &BenchArguments) -> Result<()> {
 #[tokio::main]
 async fn inside(root: &Path, arguments: &BenchArguments) -> Result<()> {
     let rig = Rig::start(RigOptions::default()).await?;
+    if arguments.runtimes {
+        let compared = runtimes::run(root, arguments.quick, &rig).await;
+        rig.stop().await?;
+        return compared;
+    }
     let cluster = ControlPlane::start(&rig).await?;
     if let Some(commit) = &arguments.against {
         let compared = against::run(root, commit, arguments.quick, &rig, &cluster).await;

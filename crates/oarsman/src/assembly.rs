@@ -101,6 +101,11 @@ impl Agent {
         self.inputs.tracer.clone()
     }
 
+    /// What sends spans; to be flushed when the agent has ended in order.
+    pub(crate) fn span_exporter(&self) -> Option<Arc<SpanExporter>> {
+        self.span_exporter.clone()
+    }
+
     /// What measures the node and its pods.
     pub(crate) fn stats(&self) -> Arc<NodeStats> {
         Arc::clone(&self.stats)

@@ -44,6 +44,8 @@ fn kubernetes_version() -> &'static str {
 
 /// How long the last pod statuses may take to reach the API server when the kubelet ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long the last spans have: a restart does not wait for a collector.
+const SPANS_DEADLINE: Duration = Duration::from_millis(500);
 
 /// The words of the command line, which the Go kubelet's rules are for.
 #[derive(Debug, clap::Args)]
@@ -118,6 +120,7 @@ async fn run_until_signalled(
         () = ending.received() => return Ok(()),
     };
     let (runtime, _locks, commands) = (agent.runtime(), agent.locks(), agent.commands());
+    let span_exporter = agent.span_exporter();
     let end = CancellationToken::new();
     let told = async {
         ending.received().await;
@@ -147,6 +150,9 @@ async fn run_until_signalled(
         () = told => Ok(()),
     };
     runtime.release().await;
+    if let Some(exporter) = span_exporter {
+        exporter.flush(SPANS_DEADLINE).await;
+    }
     ended
 }
 

@@ -61,7 +61,7 @@ pub fn start(
         resource: Resource { attributes },
         dropped: Arc::clone(&dropped),
         clock: Arc::clone(clock),
-        state: Mutex::new(ExporterState { spans, logged: 0, logged_at: None }),
+        state: Mutex::new(ExporterState { spans, batch: Vec::new(), logged: 0, logged_at: None }),
     };
     let tracer = Tracer {
         sampler: Sampler::per_million(settings.sampling_rate_per_million),
@@ -85,10 +85,12 @@ pub struct SpanExporter {
     state: Mutex<ExporterState>,
 }
 
-/// What survives a panic of the task.
+/// What survives a panic of the task, and its end.
 #[derive(Debug)]
 struct ExporterState {
     spans: mpsc::Receiver<Span>,
+    /// Spans that wait for more.
+    batch: Vec<Span>,
     /// How many dropped spans were logged, and when last.
     logged: u64,
     logged_at: Option<Mono>,
@@ -99,12 +101,38 @@ impl SpanExporter {
     pub async fn run(&self) {
         let mut state = self.state.lock().await;
         loop {
-            let batch = next_batch(&mut state.spans).await;
+            let ExporterState { spans, batch, .. } = &mut *state;
+            collect_batch(spans, batch).await;
             if batch.is_empty() {
                 return;
             }
+            let batch = std::mem::take(batch);
             let failure = self.export(batch).await;
             self.log_dropped(&mut state, failure);
+        }
+    }
+
+    /// Sends what is queued, without waiting for more, when [`Self::run`] was dropped: the agent ends. What is not taken within the deadline is lost.
+    pub async fn flush(&self, deadline: Duration) {
+        let sent = timeout(deadline, async {
+            let mut state = self.state.lock().await;
+            loop {
+                let mut batch = std::mem::take(&mut state.batch);
+                while batch.len() < MAX_BATCH
+                    && let Ok(span) = state.spans.try_recv()
+                {
+                    batch.push(span);
+                }
+                if batch.is_empty() {
+                    return;
+                }
+                let failure = self.export(batch).await;
+                self.log_dropped(&mut state, failure);
+            }
+        });
+        if sent.await.is_err() {
+            let (endpoint, error) = (&self.endpoint, format!("no answer within {deadline:?}"));
+            tracing::warn!(endpoint, error, "spans dropped, the collector does not take them");
         }
     }
 
@@ -150,22 +178,20 @@ impl SpanExporter {
     }
 }
 
-/// Waits for a span, and for more until the batch is full or the first has waited long enough. Empty when no more come.
-pub(crate) async fn next_batch(spans: &mut mpsc::Receiver<Span>) -> Vec<Span> {
-    let mut batch = Vec::new();
-    if spans.recv_many(&mut batch, MAX_BATCH).await == 0 {
-        return batch;
+/// Waits for a span, and for more until the batch is full or the first has waited long enough. The batch stays empty when no more come.
+pub(crate) async fn collect_batch(spans: &mut mpsc::Receiver<Span>, batch: &mut Vec<Span>) {
+    if batch.is_empty() && spans.recv_many(batch, MAX_BATCH).await == 0 {
+        return;
     }
     let mut due = std::pin::pin!(sleep(BATCH_DELAY));
     while batch.len() < MAX_BATCH {
         let room = MAX_BATCH - batch.len();
         tokio::select! {
             biased;
-            more = spans.recv_many(&mut batch, room) => if more == 0 { break },
+            more = spans.recv_many(batch, room) => if more == 0 { break },
             () = &mut due => break,
         }
     }
-    batch
 }
 
 /// The status and its causes: a collector that cannot be reached is named only there.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status};
 
-use crate::exporter::{BATCH_DELAY, EXPORT_DEADLINE, MAX_BATCH, QUEUE_CAPACITY, next_batch};
+use crate::exporter::{BATCH_DELAY, EXPORT_DEADLINE, MAX_BATCH, QUEUE_CAPACITY, collect_batch};
 use crate::wire::trace_service_server::{TraceService, TraceServiceServer};
 use crate::wire::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse, KeyValue,
@@ -173,13 +173,46 @@ async fn a_batch_is_sent_when_it_is_full_or_when_its_first_span_has_waited() {
     let (sender, mut receiver) = mpsc::channel(QUEUE_CAPACITY);
     let send = |count: usize| (0..count).for_each(|_| sender.try_send(Span::default()).unwrap());
     send(MAX_BATCH + 3);
+    let mut batch = Vec::new();
     let began = Instant::now();
-    assert_eq!(next_batch(&mut receiver).await.len(), MAX_BATCH);
-    assert_eq!(began.elapsed(), Duration::ZERO);
-    assert_eq!(next_batch(&mut receiver).await.len(), 3);
+    collect_batch(&mut receiver, &mut batch).await;
+    assert_eq!((batch.len(), began.elapsed()), (MAX_BATCH, Duration::ZERO));
+    batch.clear();
+    collect_batch(&mut receiver, &mut batch).await;
+    assert_eq!(batch.len(), 3);
     assert!((BATCH_DELAY..BATCH_DELAY * 2).contains(&began.elapsed()));
     drop(sender);
-    assert!(next_batch(&mut receiver).await.is_empty());
+    batch.clear();
+    collect_batch(&mut receiver, &mut batch).await;
+    assert!(batch.is_empty());
+}
+
+#[tokio::test]
+async fn an_agent_that_ends_sends_what_is_queued_and_does_not_wait_for_a_collector_that_hangs() {
+    for answer in [Answer::Take, Answer::Hang] {
+        let (address, mut batches) = collector(answer).await;
+        let (tracer, exporter) = tracer(&address.to_string(), 1_000_000);
+        let running = tokio::spawn({
+            let exporter = Arc::clone(&exporter);
+            async move { exporter.run().await }
+        });
+        brief(&tracer).await;
+        // The exporter has taken the first one and waits for more.
+        timeout(LOOPBACK, async {
+            while tracer.queue.capacity() < QUEUE_CAPACITY {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .unwrap();
+        running.abort();
+        running.await.unwrap_err();
+        brief(&tracer).await;
+        exporter.flush(Duration::from_millis(500)).await;
+        if answer == Answer::Take {
+            assert_eq!(spans(batches.recv().await.unwrap()).len(), 2);
+        }
+    }
 }
 
 #[tokio::test]

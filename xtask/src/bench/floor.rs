@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use oarsman_cri::{RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{
-    ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxPodSandboxConfig,
-    Mount, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest,
+    ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, KeyValue,
+    LinuxPodSandboxConfig, Mount, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest,
 };
 use oarsman_rig::{Rig, images};
 
@@ -19,6 +19,9 @@ use super::pods::Shape;
 const GRACE: Duration = Duration::from_secs(30);
 /// The mounts of a pod with volumes, the token included.
 const MOUNTS: [&str; 4] = ["config", "secret", "empty", "token"];
+
+/// The variable of all containers that tells them from the processes of a runtime.
+pub(super) const WORKLOAD: &str = "OARSMAN_BENCH=workload";
 
 /// A runtime without a kubelet.
 #[derive(Clone)]
@@ -37,18 +40,18 @@ pub(super) struct StartedPod {
 }
 
 impl Floor {
-    /// On that rig. Directories that are mounted exist already: making them is a kubelet's work.
+    /// On that rig's containerd.
     pub(super) fn on(rig: &Rig) -> Result<Self> {
+        Self::of_client(rig, rig.client()?)
+    }
+
+    /// On a runtime beside the rig's. Directories that are mounted exist already: making them is a kubelet's work.
+    pub(super) fn of_client(rig: &Rig, runtime: RemoteRuntime) -> Result<Self> {
         let volumes = rig.directory().join("floor-volumes");
         for name in MOUNTS {
             fs::create_dir_all(volumes.join(name))?;
         }
-        Ok(Self {
-            runtime: rig.client()?,
-            cgroup_parent: rig.cgroup_parent(),
-            logs: rig.pod_logs(),
-            volumes,
-        })
+        Ok(Self { runtime, cgroup_parent: rig.cgroup_parent(), logs: rig.pod_logs(), volumes })
     }
 
     pub(super) async fn start(&self, name: &str, shape: Shape) -> Result<StartedPod> {
@@ -103,6 +106,8 @@ impl Floor {
             host_path: self.volumes.join(name).display().to_string(),
             ..Mount::default()
         };
+        let variable =
+            |(key, value): (&str, &str)| KeyValue { key: key.to_owned(), value: value.to_owned() };
         let mounts = match shape {
             Shape::Plain | Shape::Probed => Vec::new(),
             Shape::Volumes => MOUNTS.iter().map(mount).collect(),
@@ -112,6 +117,7 @@ impl Floor {
             image: Some(image),
             log_path: "main.log".to_owned(),
             mounts,
+            envs: WORKLOAD.split_once('=').map(variable).into_iter().collect(),
             ..ContainerConfig::default()
         }
     }

@@ -1,6 +1,6 @@
 //! The spans of a pod worker's work, with the names and attributes of the Go kubelet's.
 
-use oarsman_core::lifecycle::{KillOutcome, SyncOutcome};
+use oarsman_core::lifecycle::{HeldResource, KillOutcome, SyncOutcome};
 use oarsman_spans::wire::{KeyValue, SpanKind};
 use oarsman_spans::{SpanDescription, SpanOutcome};
 
@@ -19,6 +19,17 @@ pub(super) fn sync(context: &PodContext, update_type: &str) -> SpanDescription {
 /// The span of one attempt to kill the pod.
 pub(super) fn kill(context: &PodContext) -> SpanDescription {
     of_pod(context, "syncTerminatingPod")
+}
+
+/// The span of one attempt to release a part of what the ended pod held; the Go kubelet has one for all parts.
+pub(super) fn release(context: &PodContext, part: HeldResource) -> SpanDescription {
+    let mut span = of_pod(context, "syncTerminatedPod");
+    let part = match part {
+        HeldResource::Volumes => "volumes",
+        HeldResource::Cgroup => "cgroup",
+    };
+    span.attributes.push(KeyValue::text("oarsman.released", part));
+    span
 }
 
 fn of_pod(context: &PodContext, name: &'static str) -> SpanDescription {
@@ -52,6 +63,10 @@ pub(super) fn kill_outcome(outcome: &KillOutcome) -> SpanOutcome {
         KillOutcome::StillRunning => Some("something of the pod still runs"),
         KillOutcome::Failed(error) => Some(error),
     })
+}
+
+pub(super) fn release_outcome(outcome: &Result<(), String>) -> SpanOutcome {
+    of_failure(outcome.as_ref().err().map(String::as_str))
 }
 
 fn of_failure(failure: Option<&str>) -> SpanOutcome {

@@ -111,7 +111,12 @@ impl Work {
     pub(super) fn release(context: Arc<PodContext>, part: HeldResource) -> Self {
         Self::start(
             Grace::SHORTEST,
-            |_, _| async move { release::release(&context, part).await },
+            move |_, _| async move {
+                let releasing = release::release(&context, part);
+                let (tracer, span) =
+                    (context.node.tracer.as_ref(), || spans::release(&context, part));
+                in_span(tracer, span, releasing, spans::release_outcome).await
+            },
             |released| Event::ReleaseDone(released.unwrap_or_else(|| Err(panic_message()))),
         )
     }

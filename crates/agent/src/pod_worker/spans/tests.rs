@@ -121,6 +121,11 @@ async fn a_sync_and_a_kill_are_spans_with_the_calls_to_the_runtime_below_them() 
     ] {
         assert!(calls.contains(call), "{call}: {calls:?}");
     }
+    let released: Vec<_> = spans.iter().filter(|span| span.name == "syncTerminatedPod").collect();
+    let parts = released.iter().filter_map(|span| span.attributes.last().cloned());
+    let expected = ["volumes", "cgroup"].map(|part| KeyValue::text("oarsman.released", part));
+    assert_eq!(parts.collect::<Vec<_>>(), expected);
+    assert!(released.iter().all(|span| span.status.is_none()), "{released:#?}");
     assert_eq!(test.node.tracer.as_ref().unwrap().dropped(), 0);
 }
 
