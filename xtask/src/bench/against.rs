@@ -20,7 +20,7 @@ use crate::command::first_line;
 use crate::commit::Commit;
 use crate::kubelet_kind;
 use counts::CallCounter;
-pub(super) use figures::median;
+pub(in crate::bench) use figures::median;
 use figures::{Pairwise, ProgramRound};
 
 const PAGE: &str = "docs/bench-against.md";

@@ -106,8 +106,10 @@ impl Floor {
             host_path: self.volumes.join(name).display().to_string(),
             ..Mount::default()
         };
-        let variable =
-            |(key, value): (&str, &str)| KeyValue { key: key.to_owned(), value: value.to_owned() };
+        let variable = |(key, value): (&str, &str)| KeyValue {
+            key: key.to_owned(),
+            value: value.as_bytes().to_vec(),
+        };
         let mounts = match shape {
             Shape::Plain | Shape::Probed => Vec::new(),
             Shape::Volumes => MOUNTS.iter().map(mount).collect(),

@@ -115,7 +115,7 @@ pub(super) fn rows(turns: &Pairwise<Vec<ProgramRound>>) -> Vec<ComparisonRow> {
 }
 
 /// The middle one, or what is between the two in the middle; nothing has none.
-pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(in crate::bench) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
