@@ -20,7 +20,7 @@ use super::workload::random_pause;
 use crate::command::first_line;
 use crate::kubelet_kind::KubeletKind;
 use embedded_process::EmbeddedProcess;
-use figures::{BothRuntimes, RuntimeFigures};
+use figures::{BothRuntimes, RuntimeFigures, shown};
 use overhead::Overhead;
 
 const PAGE: &str = "docs/bench-runtimes.md";
@@ -73,14 +73,14 @@ pub(super) async fn run(root: &Path, quick: bool, rig: &Rig) -> Result<()> {
         for is_embedded in [embedded_first, !embedded_first] {
             let figures = both.get_mut(is_embedded);
             turn(floors.get(is_embedded), size, round, figures).await?;
-            println!("bench: round {}, {}: {figures}", round + 1, floors.shown(is_embedded));
+            println!("bench: round {}, {}: {figures}", round + 1, shown(is_embedded));
         }
     }
     for is_embedded in [false, true] {
         let figures = both.get_mut(is_embedded);
         let others = if is_embedded { super::process::runtime(rig)? } else { ours.pids()? };
         rest(floors.get(is_embedded), size, others, figures).await?;
-        println!("bench: at rest, {}: {figures}", floors.shown(is_embedded));
+        println!("bench: at rest, {}: {figures}", shown(is_embedded));
     }
     ours.stop().await?;
     let page = page::page(&versions(rig, &program)?, size, &both);

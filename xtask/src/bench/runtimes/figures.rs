@@ -27,10 +27,11 @@ impl<T> BothRuntimes<T> {
     pub(super) fn get_mut(&mut self, is_embedded: bool) -> &mut T {
         if is_embedded { &mut self.embedded } else { &mut self.containerd }
     }
+}
 
-    pub(super) fn shown(&self, is_embedded: bool) -> &'static str {
-        if is_embedded { "embedded" } else { "containerd with runc" }
-    }
+/// Its name on a page.
+pub(super) fn shown(is_embedded: bool) -> &'static str {
+    if is_embedded { "embedded" } else { "containerd with runc" }
 }
 
 /// What one runtime came to over all rounds.
