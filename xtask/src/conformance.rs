@@ -6,6 +6,7 @@ mod cause;
 mod page;
 mod record;
 mod report;
+mod runtime;
 mod suite;
 mod versions;
 
@@ -14,15 +15,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use oarsman_rig::images::conformance as images;
 use oarsman_rig::parts::{self, kubernetes};
 use oarsman_rig::{ControlPlane, KubeletOptions, Rig, RigOptions, namespace};
 
 use crate::command::cache;
 use crate::kubelet_kind::KubeletKind;
-use record::{ConformanceRun, OutcomeCount, TestOutcome, TestResult};
+use record::{ConformanceRun, OutcomeCount, RunSubject, TestOutcome, TestResult};
 use report::ConformanceReport;
+use runtime::TestedRuntime;
 use suite::TestSuite;
 
 /// How long a node may take to become ready.
@@ -45,6 +47,9 @@ pub(crate) struct ConformanceArguments {
     /// Whose node
     #[arg(long, value_enum, default_value_t = KubeletKind::Oarsman)]
     kubelet: KubeletKind,
+    /// What runs the containers of the node
+    #[arg(long, value_enum, default_value_t)]
+    runtime: TestedRuntime,
     /// How many tests at a time
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
     processes: u8,
@@ -56,10 +61,21 @@ pub(crate) struct ConformanceArguments {
     page: bool,
 }
 
+impl ConformanceArguments {
+    fn subject(&self) -> RunSubject {
+        RunSubject { kubelet: self.kubelet, runtime: self.runtime, suite: self.suite }
+    }
+}
+
 /// Runs the tests. A failed test is a result; the task fails only without results.
 pub(crate) fn run(root: &Path, arguments: &ConformanceArguments) -> ExitCode {
     if arguments.page {
         return exit_code(write_page(&root.join("conformance")));
+    }
+    if (arguments.kubelet, arguments.runtime) == (KubeletKind::Go, TestedRuntime::Embedded) {
+        return exit_code(Err(anyhow!(
+            "the embedded runtime is in our program: --kubelet oarsman"
+        )));
     }
     let ready = || prepare(root, arguments.kubelet);
     namespace::run_after(ready, || exit_code(inside(root, arguments)))
@@ -88,9 +104,10 @@ async fn inside(root: &Path, arguments: &ConformanceArguments) -> Result<()> {
     suite::check_images(&images::NAMES).await?;
     fs::create_dir_all(root.join("conformance"))?;
     let kept = make_directory(arguments)?;
-    let unfinished = record::unfinished(&cache()?, arguments.kubelet, arguments.suite);
+    let unfinished = record::unfinished(&cache()?, arguments.subject());
     let earlier = arguments.resume.then(|| record::read(&unfinished)).transpose()?;
-    let rig = Rig::start(RigOptions::default()).await?;
+    let flavour = arguments.runtime.flavour();
+    let rig = Rig::start(RigOptions { flavour, ..RigOptions::default() }).await?;
     rig.import(&test_images(&rig)?).await?;
     let cluster = ControlPlane::start(&rig).await?;
     let began = versions::time()?;
@@ -131,7 +148,10 @@ async fn against(
     (kept, done): (&Path, &[TestResult]),
 ) -> Result<(ConformanceReport, Duration)> {
     let which = arguments.kubelet.implementation()?;
-    let agent = oarsman_rig::Kubelet::new(rig, cluster, &which, &KubeletOptions::default())?;
+    let settings = arguments.runtime.settings();
+    let options = KubeletOptions { settings, ..KubeletOptions::default() };
+    let agent = oarsman_rig::Kubelet::new(rig, cluster, &which, &options)?;
+    rig.prepare_agent(agent.root())?;
     agent.start()?;
     let ran = async {
         cluster.until_node_is_ready(agent.name(), READY).await?;
@@ -147,7 +167,9 @@ async fn against(
     let ran = ran.await;
     // The agent's log is needed most after a failure.
     fs::copy(agent.log(), kept.join("kubelet.log"))?;
-    fs::copy(rig.log(), kept.join("containerd.log"))?;
+    if arguments.runtime == TestedRuntime::Containerd {
+        fs::copy(rig.log(), kept.join("containerd.log"))?;
+    }
     let took = ran.with_context(|| format!("see {}", kept.display()))?;
     agent.terminate(ENDING).await?;
     Ok((report::read(&kept.join(suite::REPORT))?, took))
@@ -155,8 +177,7 @@ async fn against(
 
 /// The directory of a run's output; that of the last run is removed.
 fn make_directory(arguments: &ConformanceArguments) -> Result<PathBuf> {
-    let name = format!("{}{}", arguments.kubelet, arguments.suite.suffix());
-    let directory = cache()?.join("conformance").join(name);
+    let directory = cache()?.join("conformance").join(arguments.subject().file_name());
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }
@@ -185,22 +206,24 @@ fn to_record(
     report: ConformanceReport,
     (began, took): (String, Duration),
 ) -> Result<ConformanceRun> {
-    let (kubelet, suite, processes) = (arguments.kubelet, arguments.suite, arguments.processes);
+    let subject = arguments.subject();
+    let RunSubject { kubelet, runtime, suite } = subject;
+    let processes = arguments.processes;
     let suite_flag = match suite {
         TestSuite::NodeConformance => "",
         TestSuite::SigNode => " --suite sig-node",
     };
+    let runtime_flag = runtime.flag();
     Ok(ConformanceRun {
-        kubelet,
-        suite,
-        number: record::next_number(&record::read_all(&root.join("conformance"))?, kubelet, suite),
+        subject,
+        number: record::next_number(&record::read_all(&root.join("conformance"))?, subject),
         began,
         command: format!(
-            "cargo xtask conformance{suite_flag} --kubelet {kubelet} --processes {processes}"
+            "cargo xtask conformance{suite_flag} --kubelet {kubelet}{runtime_flag} --processes {processes}"
         ),
         processes,
         seconds: took.as_secs(),
-        versions: versions::all(root, kubelet)?,
+        versions: versions::all(root, subject)?,
         suite_failures: report.suite_failures,
         tests: report.tests,
     })

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::record::{ConformanceRun, TestOutcome, TestResult};
+use super::record::{ConformanceRun, RunSubject, TestOutcome, TestResult};
+use super::runtime::TestedRuntime;
 use super::suite::TestSuite;
 use crate::kubelet_kind::KubeletKind;
 
@@ -101,9 +102,10 @@ const KNOWN: &[KnownCause] = &[
 
 impl KnownCause {
     fn explains_in(&self, run: &ConformanceRun, test: &TestResult) -> bool {
-        // Runs are counted for each suite, and causes that were fixed name runs of the first.
-        (self.of.is_empty() || run.suite == TestSuite::NodeConformance)
-            && self.explains(run.kubelet, run.number, test)
+        // Runs are counted for each subject, and causes that were fixed name runs of the first suite on containerd.
+        let RunSubject { kubelet, runtime, suite } = run.subject;
+        let is_first = (runtime, suite) == (TestedRuntime::Containerd, TestSuite::NodeConformance);
+        (self.of.is_empty() || is_first) && self.explains(kubelet, run.number, test)
     }
 
     fn explains(&self, kubelet: KubeletKind, run: u32, test: &TestResult) -> bool {

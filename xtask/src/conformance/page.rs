@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::cause::by_cause;
-use super::record::{ConformanceRun, OutcomeCount, TestOutcome};
+use super::record::{ConformanceRun, OutcomeCount, RunSubject, TestOutcome};
 use super::suite::TestSuite;
 use crate::kubelet_kind::KubeletKind;
 
@@ -26,7 +26,7 @@ other programs, several nodes, features that are off. Here, too, the Go kubelet 
 /// The text of the page.
 pub(super) fn page(records: Vec<ConformanceRun>) -> String {
     let (conformance, others): (Vec<_>, Vec<_>) =
-        records.into_iter().partition(|it| it.suite == TestSuite::NodeConformance);
+        records.into_iter().partition(|it| it.subject.suite == TestSuite::NodeConformance);
     let mut text = HEAD.to_owned() + &results(&conformance);
     if !others.is_empty() {
         text = text + "\n" + OTHERS_HEAD + &results(&others);
@@ -41,11 +41,12 @@ fn results(records: &[ConformanceRun]) -> String {
         text.push('\n');
         text.push_str(&part);
     }
-    for kubelet in [KubeletKind::Go, KubeletKind::Oarsman] {
-        let of_kubelet: Vec<&ConformanceRun> =
-            records.iter().filter(|it| it.kubelet == kubelet).collect();
+    let subjects: BTreeSet<RunSubject> = records.iter().map(|it| it.subject).collect();
+    for subject in subjects {
+        let of_subject: Vec<&ConformanceRun> =
+            records.iter().filter(|it| it.subject == subject).collect();
         text.push('\n');
-        text.push_str(&failures(kubelet, &of_kubelet, records));
+        text.push_str(&failures(subject, &of_subject, records));
     }
     text
 }
@@ -60,7 +61,7 @@ fn runs(records: &[ConformanceRun]) -> String {
         writeln!(
             text,
             "| {} {} | {} | {} | {} | {} s | {} | {} | `{}` |",
-            record.kubelet.shown(),
+            record.subject.shown(),
             record.number,
             count.passed,
             count.failed,
@@ -75,8 +76,8 @@ fn runs(records: &[ConformanceRun]) -> String {
     let troubled = records.iter().filter(|record| !record.suite_failures.is_empty());
     for record in troubled {
         let reasons = record.suite_failures.join("; ");
-        writeln!(text, "\nOutside of any test, {} {}: {reasons}", record.kubelet, record.number)
-            .ok();
+        let (subject, number) = (record.subject.shown(), record.number);
+        writeln!(text, "\nOutside of any test, {subject} {number}: {reasons}").ok();
     }
     text.push_str("\nWith:\n\n");
     for (name, versions) in versions(records) {
@@ -97,7 +98,7 @@ fn versions(records: &[ConformanceRun]) -> BTreeMap<&str, BTreeSet<&str>> {
 fn areas(records: &[ConformanceRun]) -> String {
     let mut text = String::from("## By area\n\nPassed / failed / skipped.\n\n| area |");
     for record in records {
-        write!(text, " {} {} |", record.kubelet.shown(), record.number).ok();
+        write!(text, " {} {} |", record.subject.shown(), record.number).ok();
     }
     text.push_str("\n|---|");
     text.push_str(&"---|".repeat(records.len()));
@@ -115,12 +116,8 @@ fn areas(records: &[ConformanceRun]) -> String {
     text
 }
 
-fn failures(kubelet: KubeletKind, own: &[&ConformanceRun], all: &[ConformanceRun]) -> String {
-    let mut text = format!("## What failed with {}\n\n", kubelet.shown());
-    if own.is_empty() {
-        text.push_str("Not run yet.\n");
-        return text;
-    }
+fn failures(subject: RunSubject, own: &[&ConformanceRun], all: &[ConformanceRun]) -> String {
+    let mut text = format!("## What failed with {}\n\n", subject.shown());
     let causes = by_cause(own);
     if causes.is_empty() {
         text.push_str("Nothing.\n");
@@ -129,7 +126,7 @@ fn failures(kubelet: KubeletKind, own: &[&ConformanceRun], all: &[ConformanceRun
         writeln!(text, "- {cause} ({})", tests.len()).ok();
         for (test, times) in tests {
             write!(text, "  - {test}: {times} of {}", own.len()).ok();
-            if kubelet != KubeletKind::Go {
+            if subject.kubelet != KubeletKind::Go {
                 write!(text, " (Go: {})", rate(test, all)).ok();
             }
             text.push('\n');
@@ -141,7 +138,7 @@ fn failures(kubelet: KubeletKind, own: &[&ConformanceRun], all: &[ConformanceRun
 /// How often the Go kubelet fails a test.
 fn rate(test: &str, records: &[ConformanceRun]) -> String {
     let of_go: Vec<&ConformanceRun> =
-        records.iter().filter(|it| it.kubelet == KubeletKind::Go).collect();
+        records.iter().filter(|it| it.subject.kubelet == KubeletKind::Go).collect();
     let failed = |record: &&&ConformanceRun| {
         record.tests.iter().any(|it| it.name == test && it.outcome == TestOutcome::Failed)
     };
@@ -151,6 +148,7 @@ fn rate(test: &str, records: &[ConformanceRun]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::record::TestResult;
+    use super::super::runtime::TestedRuntime;
     use super::*;
 
     fn record(
@@ -166,8 +164,11 @@ mod tests {
             message: (*outcome == TestOutcome::Failed).then(|| "took 7 s".to_owned()),
         });
         ConformanceRun {
-            kubelet,
-            suite: TestSuite::NodeConformance,
+            subject: RunSubject {
+                kubelet,
+                runtime: TestedRuntime::Containerd,
+                suite: TestSuite::NodeConformance,
+            },
             number,
             began: "2026-11-16 08:00".to_owned(),
             command: "cargo xtask conformance".to_owned(),
@@ -191,14 +192,17 @@ mod tests {
             ),
         ];
         let mut other = record(KubeletKind::Go, 1, &[("c", TestOutcome::Passed)]);
-        other.suite = TestSuite::SigNode;
-        let page = page(records.into_iter().chain([other]).collect());
+        other.subject.suite = TestSuite::SigNode;
+        let mut embedded = record(KubeletKind::Oarsman, 1, &[("a", TestOutcome::Passed)]);
+        embedded.subject.runtime = TestedRuntime::Embedded;
+        let page = page(records.into_iter().chain([embedded, other]).collect());
         for line in [
-            "| area | Go kubelet 1 | Go kubelet 2 | Oarsman 1 |",
-            "| [sig-node] Pods | 1 / 1 / 0 | 2 / 0 / 0 | 0 / 1 / 1 |",
+            "| area | Go kubelet 1 | Go kubelet 2 | Oarsman 1 | Oarsman, embedded runtime 1 |",
+            "| [sig-node] Pods | 1 / 1 / 0 | 2 / 0 / 0 | 0 / 1 / 1 | 1 / 0 / 0 |",
             "- took … s (1)",
             "  - b: 1 of 2",
             "  - b: 1 of 1 (Go: 1 of 2)",
+            "## What failed with Oarsman, embedded runtime",
             "- runc: 1.5.2",
             "# The other tests of sig-node",
             "| area | Go kubelet 1 |",

@@ -7,16 +7,38 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::runtime::TestedRuntime;
 use super::suite::TestSuite;
 use crate::kubelet_kind::KubeletKind;
+
+/// What was run on what. Runs of the same are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct RunSubject {
+    pub(super) kubelet: KubeletKind,
+    #[serde(default)]
+    pub(super) runtime: TestedRuntime,
+    #[serde(default)]
+    pub(super) suite: TestSuite,
+}
+
+impl RunSubject {
+    /// The beginning of names of its files.
+    pub(super) fn file_name(self) -> String {
+        format!("{}{}{}", self.kubelet, self.runtime.suffix(), self.suite.suffix())
+    }
+
+    /// Its name on a page, which is one of a suite.
+    pub(super) fn shown(self) -> String {
+        format!("{}{}", self.kubelet.shown(), self.runtime.shown())
+    }
+}
 
 /// One whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ConformanceRun {
-    pub(super) kubelet: KubeletKind,
-    #[serde(default)]
-    pub(super) suite: TestSuite,
-    /// The number of the run for its agent and suite, from one.
+    #[serde(flatten)]
+    pub(super) subject: RunSubject,
+    /// The number of the run for its subject, from one.
     pub(super) number: u32,
     /// When it began, in UTC.
     pub(super) began: String,
@@ -80,7 +102,7 @@ pub(super) fn read_all(directory: &Path) -> Result<Vec<ConformanceRun>> {
             records.push(read(&path)?);
         }
     }
-    records.sort_by_key(|record| (record.kubelet, record.number));
+    records.sort_by_key(|record| (record.subject, record.number));
     Ok(records)
 }
 
@@ -90,14 +112,10 @@ pub(super) fn read(path: &Path) -> Result<ConformanceRun> {
     serde_json::from_slice(&fs::read(path).with_context(failed)?).with_context(failed)
 }
 
-/// The number of a kubelet's next run of a suite.
-pub(super) fn next_number(
-    records: &[ConformanceRun],
-    kubelet: KubeletKind,
-    suite: TestSuite,
-) -> u32 {
-    let of_both = records.iter().filter(|it| (it.kubelet, it.suite) == (kubelet, suite));
-    of_both.map(|it| it.number).max().unwrap_or(0) + 1
+/// The number of the next run.
+pub(super) fn next_number(records: &[ConformanceRun], subject: RunSubject) -> u32 {
+    let of_subject = records.iter().filter(|it| it.subject == subject);
+    of_subject.map(|it| it.number).max().unwrap_or(0) + 1
 }
 
 impl ConformanceRun {
@@ -118,14 +136,13 @@ impl ConformanceRun {
 }
 
 /// The path of an unfinished run.
-pub(super) fn unfinished(directory: &Path, kubelet: KubeletKind, suite: TestSuite) -> PathBuf {
-    directory.join(format!("{kubelet}{}-unfinished.json", suite.suffix()))
+pub(super) fn unfinished(directory: &Path, subject: RunSubject) -> PathBuf {
+    directory.join(format!("{}-unfinished.json", subject.file_name()))
 }
 
 /// Writes a whole run to the file of its number.
 pub(super) fn write(directory: &Path, record: &ConformanceRun) -> Result<PathBuf> {
-    let (suffix, number) = (record.suite.suffix(), record.number);
-    let path = directory.join(format!("{}{suffix}-{number}.json", record.kubelet));
+    let path = directory.join(format!("{}-{}.json", record.subject.file_name(), record.number));
     write_to(path, record)
 }
 
