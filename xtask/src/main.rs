@@ -9,6 +9,7 @@ mod bench;
 mod command;
 mod commit;
 mod conformance;
+mod embedded;
 mod first_run;
 mod fuzz;
 mod golden;
@@ -47,6 +48,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Run the contract suite and every scenario that can run on the embedded runtime, with those that take minutes
+    Embedded,
     /// Run a command beside a containerd of the rig, found by CONTAINER_RUNTIME_ENDPOINT
     Rig {
         /// Beside a control plane, too: KUBECONFIG is its admin's, and OARSMAN_RIG_* tell a node agent what it needs
@@ -88,6 +91,7 @@ fn main() -> Result<ExitCode> {
         Task::Bench(arguments) => return bench::run(&root, &arguments),
         Task::FirstRun(arguments) => return first_run::run(&root, &arguments),
         Task::Takeover { commit } => takeover::run(&root, &commit),
+        Task::Embedded => embedded::run(&root),
         Task::Fuzz(arguments) => fuzz::run(&root, &arguments),
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),

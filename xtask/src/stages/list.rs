@@ -115,16 +115,12 @@ pub(super) const STAGES: &[TestStage] = &[
         what: "pods from files live and die on real containerd",
         work: e2e(&["pods"], ProcessSplit::Shared { processes: 3, some_alone: true }),
     },
-    TestStage {
-        name: "on-embedded",
-        what: "examples and commands again, with the embedded runtime",
-        work: StageWork::Tests(StageTests {
-            directory: "testing/e2e",
-            names: &["run", "commands"],
-            split: ProcessSplit::Shared { processes: 1, some_alone: false },
-            runtime: Some("OARSMAN_ON_EMBEDDED"),
-        }),
-    },
+    on_embedded(
+        "on-embedded",
+        "examples and commands again, with the embedded runtime",
+        &["run", "commands"],
+        ProcessSplit::Shared { processes: 1, some_alone: false },
+    ),
     shared("run", "the examples, as a person runs and interrupts them", &["run"], 2),
     shared("commands", "what a person asks of a running agent", &["commands"], 1),
     shared(
@@ -145,6 +141,31 @@ pub(super) const STAGES: &[TestStage] = &[
         work: e2e(&["endurance"], ProcessSplit::Shared { processes: 3, some_alone: true }),
     },
 ];
+
+/// What `cargo xtask embedded` runs: all scenarios that the embedded runtime can run.
+pub(super) const ON_EMBEDDED: &[TestStage] = &[
+    every_on_embedded("pods on embedded", &["pods"]),
+    every_on_embedded("run on embedded", &["run"]),
+    every_on_embedded("commands on embedded", &["commands"]),
+    every_on_embedded("explain on embedded", &["explain"]),
+    every_on_embedded("endurance on embedded", &["endurance"]),
+];
+
+const fn every_on_embedded(name: &'static str, names: &'static [&'static str]) -> TestStage {
+    let split = ProcessSplit::Shared { processes: 1, some_alone: true };
+    on_embedded(name, "on the embedded runtime", names, split)
+}
+
+const fn on_embedded(
+    name: &'static str,
+    what: &'static str,
+    names: &'static [&'static str],
+    split: ProcessSplit,
+) -> TestStage {
+    let runtime = Some("OARSMAN_ON_EMBEDDED");
+    let tests = StageTests { directory: "testing/e2e", names, split, runtime };
+    TestStage { name, what, work: StageWork::Tests(tests) }
+}
 
 const fn task(name: &'static str, what: &'static str, run: fn(&Path) -> Result<()>) -> TestStage {
     TestStage { name, what, work: StageWork::Task(run) }
