@@ -10,8 +10,8 @@ use crate::mount_trees::{self, MountChanges};
 
 /// Opens a file by a detached mount of it alone that is read-only.
 ///
-/// Whoever gets at the file by this descriptor, or by `/proc/PID/exe` of a process that was executed from it, gets at it through that mount,
-/// and the mount cannot be made writable once the descriptor is closed: it is in no mount namespace. The pages are those of the file itself.
+/// A process that reaches the file by this descriptor, or by `/proc/PID/exe` of a process that was executed from it, reaches it through that
+/// mount, and the mount cannot be made writable once the descriptor is closed: it is in no mount namespace. The pages are those of the file itself.
 ///
 /// # Errors
 /// When there is no such file, the kernel is older than 5.12, or we may not mount.

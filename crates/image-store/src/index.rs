@@ -153,7 +153,7 @@ impl ImageStore {
         parse(&bytes).map_err(|why| StoreError::Damaged { path, why })
     }
 
-    /// Changes the list; nobody else does meanwhile.
+    /// Changes the list; no other process does meanwhile.
     pub(crate) fn change_index(
         &self,
         lease: &Lease,

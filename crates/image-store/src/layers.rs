@@ -89,7 +89,7 @@ impl Layers {
         read.is_ok_and(|length| value[..length] == *b"y")
     }
 
-    /// Unpacks a layer where nobody sees it. `check` says whether the digests are those that were announced; only then it appears,
+    /// Unpacks a layer where no reader looks. `check` says whether the digests are those that were announced; only then it appears,
     /// unless another import was faster.
     pub(crate) fn add(
         &self,

@@ -80,7 +80,7 @@ pub(crate) enum Needed {
 
 impl Lease {
     pub(crate) fn begin(store: &Path) -> Result<Self, StoreError> {
-        // Nobody may find the directory before it is locked.
+        // No other process may find the directory before it is locked.
         let _lock = StoreLock::shared(store)?;
         let directory = make_directory(&store.join("leases"))?;
         let open = || -> std::io::Result<(File, File)> {
@@ -145,7 +145,7 @@ fn make_directory(leases: &Path) -> Result<PathBuf, StoreError> {
 pub(crate) struct FoundLeases {
     /// What living leases need.
     pub(crate) needed: Vec<Needed>,
-    /// Directories that nobody owns, locked by us now.
+    /// Directories without an owner, locked by us now.
     pub(crate) left_over: Vec<(PathBuf, File)>,
 }
 

@@ -2,7 +2,7 @@
 //! containers with any mapping, and none of them is changed.
 //!
 //! Overlayfs takes such mounts as lower layers. Its writable layer and its own directory stay as they are: it works there as the root of the host, who is
-//! nobody in the mapping. What is written there has the ids of the host, which is fine, because no other container uses it.
+//! `nobody` in the mapping. What is written there has the ids of the host, which is fine, because no other container uses it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

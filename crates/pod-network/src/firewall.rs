@@ -54,7 +54,7 @@ fn masquerade_rules(bridge: &str, subnets: &[Subnet]) -> Vec<Rule> {
         let among_pods = Rule::new().source_in(*subnet).output_link(bridge);
         rules.push(among_pods.with_changed_destination().masquerade());
     }
-    // The host reaches a pod by a host port of 127.0.0.1: nobody could answer to that address.
+    // The host reaches a pod by a host port of 127.0.0.1: a pod cannot answer to that address.
     rules.extend(
         loopback().map(|loopback| Rule::new().source_in(loopback).output_link(bridge).masquerade()),
     );

@@ -24,7 +24,7 @@ use crate::user_namespace::become_root;
 
 /// The call that starts it inside of a user namespace.
 pub(crate) const INSIDE: &str = "init-inside";
-/// Nobody, as the pause images have it.
+/// The user of the pause images.
 const NOBODY: u32 = 65535;
 
 /// Waits for children for ever.

@@ -25,7 +25,7 @@ const READY: &str = "ready";
 
 /// Serves a pod. The arguments are those after [`ARGUMENT`]; to be called first thing in `main`, before there are threads.
 ///
-/// - `launch DIRECTORY` starts a shim, waits until it listens, and ends: the shim is then nobody's child but init's.
+/// - `launch DIRECTORY` starts a shim, waits until it listens, and ends: the shim is then a child of init.
 /// - `serve DIRECTORY` is the shim.
 /// - `init` is the first process of a pid namespace that containers share.
 /// - `init-inside USER-NAMESPACE` starts that process inside of a user namespace, and waits for it.

@@ -29,6 +29,8 @@ fn volumes() -> Vec<(&'static str, Value)> {
         ("login", json!({ "secret": { "secretName": "login" } })),
         ("about", json!({ "downwardAPI": { "items": [labels] } })),
         ("all", json!({ "projected": { "sources": sources } })),
+        ("share", json!({ "nfs": { "server": "files", "path": "/a" } })),
+        ("pages", json!({ "emptyDir": { "medium": "HugePages-2Mi" } })),
         ("disk", json!({ "persistentVolumeClaim": { "claimName": "disk" } })),
         (
             "tools",

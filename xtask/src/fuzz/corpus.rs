@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::engine::{Engine, EngineTarget};
 
-/// What the archive of one target may have, in bytes: all archives together stay below 2 MB.
+/// What the archive of one target may have, in bytes: all archives together stay below 4 MB.
 const MOST_BYTES: u64 = 160 << 10;
 /// What an input takes in an archive besides its bytes, which are filled up to a multiple of this.
 const BLOCK: u64 = 512;

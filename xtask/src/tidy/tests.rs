@@ -193,6 +193,13 @@ fn a_page_a_message_or_a_type_name_that_is_wrong_fails_the_whole_of_tidy() {
             vec![("docs/x.md", "`crates/agent/src/lib.rs:Plan`")],
             "x.md:1: crates/agent/src/lib.rs defines no `Plan`",
         ),
+        (
+            vec![(
+                agent,
+                "//! Seams.\npub trait Disk {}\npub struct Seams { pub disk: std::sync::Arc<dyn Disk> }\n",
+            )],
+            "the seam Disk is declared in the agent",
+        ),
     ] {
         let copy = tempfile::tempdir().unwrap();
         copy_manifests(copy.path());

@@ -308,3 +308,53 @@ impl CertificateRequester {
         known.state_at(template, *deadline, self.clock.wall()) != CertificateState::Good
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use oarsman_clock::SystemClock;
+
+    use super::*;
+
+    /// Replaces certificate and key by new ones, as another program does.
+    fn renew(files: &[PathBuf; 2], from: &str) {
+        let key = Key::generate().unwrap();
+        let certificate = key.self_signed("localhost", from.parse().unwrap()).unwrap();
+        let texts = [certificate.into_bytes(), key.text().as_bytes().to_vec()];
+        for (file, text) in files.iter().zip(texts) {
+            let new = file.with_extension("new");
+            fs::write(&new, text).unwrap();
+            fs::rename(new, file).unwrap();
+        }
+    }
+
+    fn of_files(files: &[PathBuf; 2], reloads: bool) -> ServingCertificateManager {
+        let [certificate, key] = files.clone();
+        let source = ServingCertificateSource::Files { certificate, key, reloads };
+        serving(source, Arc::new(SystemClock::start())).unwrap().1
+    }
+
+    #[test]
+    fn files_that_are_renewed_are_used_and_damaged_ones_are_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = ["tls.crt", "tls.key"].map(|name| directory.path().join(name));
+        renew(&files, "2026-01-01T00:00:00Z");
+        let (mut follows, mut stays) = (of_files(&files, true), of_files(&files, false));
+        let used = |manager: &mut ServingCertificateManager| {
+            manager.reload_changed_files();
+            let end = manager.record().not_after().map(|end| end.to_string());
+            (end, manager.shown.shown.lock().clone().map(|pair| pair.cert.clone()))
+        };
+        let first = used(&mut follows);
+        assert_eq!(first, used(&mut stays));
+
+        renew(&files, "2026-02-01T00:00:00Z");
+        let second = used(&mut follows);
+        assert!(second.0 != first.0 && second.1 != first.1, "{second:?}");
+        assert_eq!(used(&mut stays), first, "it does not follow files");
+
+        fs::write(&files[0], "no certificate").unwrap();
+        assert_eq!(used(&mut follows), second, "the last good pair stays in use");
+        renew(&files, "2026-03-01T00:00:00Z");
+        assert_ne!(used(&mut follows), second);
+    }
+}

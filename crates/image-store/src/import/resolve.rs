@@ -11,7 +11,7 @@ use super::BlobSource;
 use super::install::LayerSource;
 use super::layout::NamedImage;
 
-/// Indexes that lead to indexes: more are made by nobody.
+/// Indexes that lead to indexes: no tool makes more.
 const MAX_DEPTH: usize = 4;
 
 /// An image that was found, without its layers.

@@ -88,6 +88,7 @@ const IMPLEMENTED: &[&str] = &[
 const GATES: &[&str] = &[
     "AllAlpha",
     "AllBeta",
+    "ClusterTrustBundleProjection",
     "ComponentFlagz",
     "ComponentStatusz",
     "ContainerCheckpoint",
@@ -97,8 +98,10 @@ const GATES: &[&str] = &[
     "HostnameOverride",
     "KubeletCrashLoopBackOffMax",
     "KubeletEnsureSecretPulledImages",
+    "KubeletServiceAccountTokenForCredentialProviders",
     "NodeDeclaredFeatures",
     "NodeLogQuery",
+    "PodCertificateRequest",
     "PodLevelResources",
     "PodReadyToStartContainersCondition",
     "ReloadKubeletServerCertificateFile",
@@ -204,7 +207,8 @@ mod tests {
 
     #[test]
     fn feature_gates_without_an_effect_are_named_one_by_one() {
-        let gates = "--feature-gates=EnvFiles=false,EventedPLEG=true,ContainerStopSignals=true";
+        let gates = "--feature-gates=EnvFiles=false,EventedPLEG=true,ContainerStopSignals=true,ClusterTrustBundleProjection=true,\
+                     KubeletServiceAccountTokenForCredentialProviders=false,PodCertificateRequest=true";
         let (given, loaded) = loaded(&[gates]);
         assert_eq!(ignored(&given, &loaded), ["featureGates.EventedPLEG"]);
     }

@@ -133,3 +133,18 @@ fn refusal(error: &ConnectError) -> StreamingRefusal {
     };
     StreamingRefusal(status, error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_of_the_runtime_is_never_followed_and_its_refusals_are_passed_on() {
+        let rows = [(301, 502), (302, 502), (307, 502), (101, 502), (404, 404), (500, 500)];
+        for (status, passed_on) in rows {
+            let endpoint = "127.0.0.1:1".to_owned();
+            let refused = ConnectError::Refused { endpoint, status, message: "no".to_owned() };
+            assert_eq!(refusal(&refused).0.as_u16(), passed_on, "{status}");
+        }
+    }
+}

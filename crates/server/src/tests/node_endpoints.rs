@@ -121,6 +121,34 @@ async fn a_checkpoint_is_made_by_post_and_only_where_its_gate_is_on() {
 }
 
 #[tokio::test]
+async fn the_read_only_port_has_nothing_that_writes_executes_or_shows_logs() {
+    let directory = tempfile::tempdir().unwrap();
+    let host = ended(directory.path());
+    let router = endpoints::read_only(&endpoint_state(Arc::clone(&host) as _));
+    let read_only = EndpointFixture { _directory: directory, host, router };
+    let rows = [
+        (Method::GET, "/pods", 200),
+        (Method::POST, "/pods", 405),
+        (Method::POST, "/exec/default/web/c?command=ls&output=1", 404),
+        (Method::GET, "/exec/default/web/c?command=ls&output=1", 404),
+        (Method::POST, "/attach/default/web/c?output=1", 404),
+        (Method::POST, "/portForward/default/web", 404),
+        (Method::POST, "/run/default/web/c?cmd=ls", 404),
+        (Method::POST, "/checkpoint/default/web/c", 404),
+        (Method::PUT, "/debug/flags/v", 404),
+        (Method::GET, "/debug/pprof/cmdline", 404),
+        (Method::GET, "/containerLogs/default/web/c", 404),
+        (Method::GET, "/logs/", 404),
+        (Method::GET, "/configz", 404),
+        (Method::GET, "/runningpods/", 404),
+    ];
+    for (method, path, status) in rows {
+        let answer = read_only.ask(method.clone(), path, "*/*", "").await;
+        assert_eq!(answer.0, status, "{method} {path}: {}", answer.1);
+    }
+}
+
+#[tokio::test]
 async fn health_tells_that_the_log_takes_nothing() {
     let fixture = fixture(|_| {});
     fixture.host.is_log_blocked.store(true, Ordering::SeqCst);

@@ -33,7 +33,7 @@ fn kill(pid: u32) {
     kill_process(pid, Signal::KILL).unwrap_or_default();
 }
 
-/// The agent here is a client whose connections all break in the middle of what they wait for; the shim is nobody's child already.
+/// The agent here is a client whose connections all break in the middle of what they wait for; the shim is a child of init already.
 async fn killed_agent(pod: Pod) {
     let shim = processes::find(pod.shim).unwrap();
     assert_ne!(shim.parent, std::process::id());

@@ -306,7 +306,7 @@ async fn own_program(pod: Pod) {
     // The first process of the namespace, and that of the container that was not started.
     assert_eq!(found, 2, "{said} {}", String::from_utf8_lossy(&output.stderr));
     assert!(!said.contains("written"), "{said}");
-    // As long as the file is executed nobody can write to it, wherever it is mounted; that its mode cannot be changed shows what will be then.
+    // As long as the file is executed no process can write to it, wherever it is mounted; that its mode cannot be changed shows what will be then.
     assert_eq!(said.matches("Read-only file system").count(), found, "{said}");
     let flags = rustix::fs::statvfs(format!("/proc/{}/exe", pod.shim)).unwrap().f_flag;
     assert!(flags.contains(rustix::fs::StatVfsMountFlags::RDONLY), "{flags:?}");

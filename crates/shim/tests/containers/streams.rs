@@ -131,7 +131,7 @@ async fn attach(pod: Pod) {
     let second = AttachStreams { stdout: Some(to_slow.into()), ..AttachStreams::default() };
     pod.client.attach("one", &second).await.unwrap();
     drop(second);
-    // And more than that, which nobody reads.
+    // And more than that, which is not read.
     writer.write_all(b"go\n").unwrap();
     assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 0);
     assert!(pod.output("one") == text(15_000) + &text(60_000));

@@ -124,15 +124,16 @@ async fn forwards(kubectl: &Kubectl) -> Result<()> {
     let line = timeout(SHORT, lines.next_line()).await??.context("it says where it listens")?;
     let address = line.split_whitespace().nth(2).context("Forwarding from ADDRESS")?;
     let address: SocketAddr = address.parse().with_context(|| line.clone())?;
-    let answers = try_join_all((0..CONNECTIONS).map(|_| ask(address))).await?;
+    // All of them are open before the first one asks.
+    let streams = try_join_all((0..CONNECTIONS).map(|_| TcpStream::connect(address))).await?;
+    let answers = try_join_all(streams.into_iter().map(ask)).await?;
     ensure!(answers.iter().all(|answer| answer.ends_with("hello\n")), "{answers:?}");
     child.kill().await?;
     Ok(())
 }
 
-async fn ask(address: SocketAddr) -> Result<String> {
+async fn ask(mut stream: TcpStream) -> Result<String> {
     let asked = async {
-        let mut stream = TcpStream::connect(address).await?;
         stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;

@@ -1,7 +1,7 @@
 //! Images on a file system of their own that is full.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -12,7 +12,7 @@ use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images::{ImageConfig, ImageLayer, OciImage};
 use oarsman_rig::{Rig, RigOptions};
-use rustix::fs::statvfs;
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 use super::starts::MAX_WAIT;
 
@@ -20,6 +20,8 @@ const MIB: u64 = 1 << 20;
 const DISK: u64 = 256 * MIB;
 /// The size of a layer; containerd keeps it twice, packed and unpacked.
 const LAYER: usize = 8 << 20;
+/// What is left free of a full disk.
+const FREE: u64 = 4 * MIB;
 const ENDING: Duration = Duration::from_secs(15);
 /// From one collection of images to the next.
 const PERIOD: Duration = Duration::from_secs(300);
@@ -64,6 +66,15 @@ impl ImageDisk {
             images.push(OciImage::build(&full_name(name), &[base, own], &config)?);
         }
         self.rig.import(&images).await
+    }
+
+    /// Fills the disk, as data of others do, until only a little is free.
+    fn fill(&self) -> Result<()> {
+        let there = statvfs(self.rig.images())?;
+        let free = there.f_bavail * there.f_frsize;
+        let file = File::create(self.rig.images().join("ballast"))?;
+        let size = free.checked_sub(FREE).context("the disk is full already")?;
+        Ok(fallocate(file, FallocateFlags::empty(), 0, size)?)
     }
 
     /// How much of the disk is in use, in per cent.
@@ -134,7 +145,9 @@ pub(super) async fn images_go_from_a_full_disk_down_to_the_low_threshold_and_run
     agent.start()?;
     let running = [disk.run(&agent, "a").await?, disk.run(&agent, "e").await?];
     agent.terminate(ENDING).await?;
+    disk.fill()?;
     let used = disk.used()?;
+    ensure!(used >= 97, "only {used}% of the disk are used");
     let (high, low) = (used - 1, used - 12);
     let agent = disk.agent(high, low)?;
     agent.start()?;

@@ -121,12 +121,27 @@ async fn a_sync_and_a_kill_are_spans_with_the_calls_to_the_runtime_below_them() 
     ] {
         assert!(calls.contains(call), "{call}: {calls:?}");
     }
+    assert_eq!(test.node.tracer.as_ref().unwrap().dropped(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_part_that_an_ended_pod_releases_is_a_span() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (test, exporter) = traced_node(listener.local_addr().unwrap().to_string());
+    let pod = Arc::new(pod("web", &["forever"]));
+    let worker = test.start(&pod);
+    seconds(5).await;
+    worker.mailbox.update_pod(deleted(&pod, 1));
+    seconds(5).await;
+    worker.task.abort();
+    let spans = exported(listener, exporter).await;
+
     let released: Vec<_> = spans.iter().filter(|span| span.name == "syncTerminatedPod").collect();
     let parts = released.iter().filter_map(|span| span.attributes.last().cloned());
     let expected = ["volumes", "cgroup"].map(|part| KeyValue::text("oarsman.released", part));
     assert_eq!(parts.collect::<Vec<_>>(), expected);
-    assert!(released.iter().all(|span| span.status.is_none()), "{released:#?}");
-    assert_eq!(test.node.tracer.as_ref().unwrap().dropped(), 0);
+    let is_whole = |span: &&Span| span.status.is_none() && span.parent_span_id.is_empty();
+    assert!(released.iter().all(is_whole), "{released:#?}");
 }
 
 #[tokio::test(start_paused = true)]
