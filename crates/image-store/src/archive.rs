@@ -4,6 +4,8 @@
 //! `EntryFields::read_all`), keeps any number of extents of a sparse file, and does not know the sparse files of pax. Here every
 //! header has a bound, and all numbers are checked.
 
+use std::collections::BTreeMap;
+
 mod header;
 mod pax;
 mod reader;
@@ -46,7 +48,7 @@ pub(crate) struct Entry {
     /// Where the bytes in the archive belong, when there are holes: offset and length, in order.
     pub(crate) extents: Option<Vec<(u64, u64)>>,
     /// Extended attributes.
-    pub(crate) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(crate) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 /// Reads an archive of these bytes to its end, for fuzzing: whatever they are, there is an answer, and no entry is larger than said.

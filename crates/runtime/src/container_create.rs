@@ -12,8 +12,9 @@ use oarsman_image_store::StoredImage;
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::ids::new_id;
 use crate::inner::{ContainerEntry, RuntimeInner};
-use crate::oci::namespaces::JoinableNamespaces;
+use crate::oci::namespaces::{JoinableNamespaces, pid_namespace_of};
 use crate::oci::resources::StoredResources;
+use crate::oci::security_modules::SecurityModules;
 use crate::oci::signals::stop_signal;
 use crate::oci::spec::{SpecInput, security_context, spec};
 use crate::oci::user_namespace::PodUserNamespace;
@@ -96,7 +97,7 @@ impl RuntimeInner {
                 let found = reports.iter().find(|report| report.container == *target);
                 let pid = found.filter(|report| report.exit.is_none()).and_then(|it| it.pid);
                 let pid = pid.ok_or_else(|| EmbeddedRuntimeError::no_container(target))?;
-                Ok(Some(PathBuf::from(format!("/proc/{pid}/ns/pid"))))
+                Ok(Some(pid_namespace_of(pid)))
             }
         }
     }
@@ -132,6 +133,7 @@ impl RuntimeInner {
             user_namespace: sandbox.user_namespace.as_ref(),
             abilities: self.abilities,
             kernel: self.kernel,
+            modules: SecurityModules::read(),
         })?;
         write_json(&self.directory.spec(id), &spec)?;
         let record = self.new_container(id, sandbox, config, &image, user, cgroup);

@@ -7,12 +7,13 @@ use oarsman_cri_types::v1::{
     ContainerEventType, ExecSyncRequest, ExecSyncResponse, UpdateContainerResourcesRequest,
 };
 use oarsman_shim::client::ShimError;
-use oarsman_shim::protocol::{CreateRequest, RefusalKind};
+use oarsman_shim::protocol::{ContainerReport, CreateRequest, RefusalKind};
 use oci_spec::runtime::{Process, Spec};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{EmbeddedRuntimeError, Outcome};
 use crate::inner::{RuntimeInner, SHIM_DEADLINE};
+use crate::oci::namespaces;
 use crate::oci::resources::resources;
 use crate::records::{SandboxPhase, StoredContainer, StoredExit};
 use crate::state_directory::read_json;
@@ -90,10 +91,25 @@ impl RuntimeInner {
 
     async fn make_process(self: &Arc<Self>, record: &StoredContainer) -> Outcome<()> {
         let shim = self.shim(&record.sandbox);
+        let spec = self.read_spec(&record.id).await?;
+        if let Some(target) = namespaces::process_joined(&spec) {
+            // The number may be that of another process by now.
+            let runs = |it: &ContainerReport| it.pid == Some(target) && it.exit.is_none();
+            if !shim.list().await?.iter().any(runs) {
+                let why = "the container whose processes it shares has ended";
+                let (kind, state) = ("container", "not startable");
+                return Err(EmbeddedRuntimeError::State {
+                    kind,
+                    id: record.id.clone(),
+                    state,
+                    why,
+                });
+            }
+        }
         let log = Some(record.log_path.clone()).filter(|path| !path.as_os_str().is_empty());
         shim.create(CreateRequest {
             container: record.id.clone(),
-            spec: self.read_spec(&record.id).await?,
+            spec,
             log,
             stdin: record.stdin,
             stdin_once: record.stdin_once,

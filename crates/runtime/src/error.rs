@@ -124,6 +124,11 @@ impl EmbeddedRuntimeError {
         Self::NotFound { kind: "sandbox", id: id.to_owned() }
     }
 
+    /// Whether a shim cannot be reached, as after its end. One that is late or not understood may live.
+    pub(crate) fn is_shim_gone(&self) -> bool {
+        matches!(self, Self::Shim(ShimError::Gone { .. }))
+    }
+
     fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,

@@ -110,7 +110,12 @@ impl RuntimeInner {
     }
 
     pub(crate) fn shim(&self, sandbox: &str) -> ShimClient {
-        ShimClient::new(self.directory.shim(sandbox), SHIM_DEADLINE)
+        self.shim_within(sandbox, SHIM_DEADLINE)
+    }
+
+    /// The shim with that long for each answer.
+    pub(crate) fn shim_within(&self, sandbox: &str, deadline: Duration) -> ShimClient {
+        ShimClient::new(self.directory.shim(sandbox), deadline)
     }
 
     /// Does blocking work on the threads of a pool, one at a time for each object.

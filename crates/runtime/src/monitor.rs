@@ -4,8 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use oarsman_cri_types::v1::{ContainerEventResponse, ContainerEventType};
-use oarsman_shim::client::{ContainerExits, clean_dead_shim};
+use oarsman_shim::client::{ContainerExits, clean_dead_shim, is_shim_alive};
 use oarsman_shim::protocol::{ContainerReport, ExitReport};
+use oarsman_sync::{TaskName, restarted};
 use tokio::time::sleep;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -16,17 +17,33 @@ use crate::records::{SandboxPhase, StoredExit};
 /// How often the containers of a killed shim are ended again when that has failed.
 const MOST_TRIES: u32 = 20;
 const BETWEEN_TRIES: Duration = Duration::from_millis(250);
+/// How long a shim has when this process looks for it, and the wait before it looks again for one that has not answered.
+pub(crate) const RECONNECT_DEADLINE: Duration = Duration::from_secs(5);
+const BETWEEN_RECONNECTS: Duration = Duration::from_secs(5);
 
 impl RuntimeInner {
-    /// Reads the exits of a sandbox's containers from now on.
-    pub(crate) async fn monitor(self: &Arc<Self>, sandbox: &str) -> Outcome<()> {
-        let exits = self.shim(sandbox).exits().await?;
-        let task = tokio::spawn(read_exits(Arc::downgrade(self), sandbox.to_owned(), exits));
-        let task = AbortOnDropHandle::new(task);
+    /// Reads the exits of a sandbox's containers from now on; without a connection it makes one, for as long as it takes.
+    pub(crate) fn monitor(self: &Arc<Self>, sandbox: &str, exits: Option<ContainerExits>) {
+        let (inner, name) = (Arc::downgrade(self), sandbox.to_owned());
+        // After a panic it connects anew.
+        let mut exits = exits;
+        let panics = self.settings.panics.clone();
+        let task = restarted(TaskName::SandboxMonitor, panics, move || {
+            read_exits(Weak::clone(&inner), name.clone(), exits.take())
+        });
+        let task = AbortOnDropHandle::new(tokio::spawn(task));
         if let Some(entry) = self.state.lock().sandboxes.get_mut(sandbox) {
             entry.monitor = Some(task);
         }
-        Ok(())
+    }
+
+    /// Subscribes to the exits of a sandbox's containers, and takes over what they are now.
+    pub(crate) async fn find_exits(self: &Arc<Self>, sandbox: &str) -> Outcome<ContainerExits> {
+        let shim = self.shim_within(sandbox, RECONNECT_DEADLINE);
+        // Subscribed before the list is read: an exit in between comes twice, and counts once.
+        let exits = shim.exits().await?;
+        self.apply_reports(&shim.list().await?).await;
+        Ok(exits)
     }
 
     /// A container has ended.
@@ -53,12 +70,16 @@ impl RuntimeInner {
         }
     }
 
-    /// Ends what a killed shim has left, and says that its sandbox is not ready.
-    pub(crate) async fn shim_lost(self: &Arc<Self>, sandbox: &str) {
+    /// Ends what a killed shim has left, and says that its sandbox is not ready. A shim that lives, and only does not answer, is left alone; whether it
+    /// was lost.
+    pub(crate) async fn shim_lost(self: &Arc<Self>, sandbox: &str) -> bool {
         let mut tries = 0;
         while let Err(error) = self.end_lost_containers(sandbox).await {
             if tries == MOST_TRIES {
                 tracing::warn!(sandbox, %error, "containers of a killed shim not ended");
+                if self.shim_lives(sandbox).await {
+                    return false;
+                }
                 break;
             }
             // A helper that it was just starting may hold its lock for a moment more.
@@ -67,12 +88,21 @@ impl RuntimeInner {
         }
         let _alone = match self.sandbox(sandbox) {
             Ok((_, lock)) => lock.write_owned().await,
-            Err(_) => return,
+            Err(_) => return true,
         };
         // Network and mounts stay until the sandbox is stopped.
         if self.set_phase(sandbox, SandboxPhase::Lost).is_some() {
             self.emit(sandbox, sandbox, ContainerEventType::ContainerStoppedEvent);
         }
+        true
+    }
+
+    async fn shim_lives(self: &Arc<Self>, sandbox: &str) -> bool {
+        let key = sandbox.to_owned();
+        let looked =
+            self.on_files(sandbox, move |inner| Ok(is_shim_alive(&inner.directory.shim(&key))));
+        // What cannot be told is not taken for dead: that would end containers that run.
+        looked.await.unwrap_or(true)
     }
 
     async fn end_lost_containers(self: &Arc<Self>, sandbox: &str) -> Outcome<()> {
@@ -130,17 +160,39 @@ impl RuntimeInner {
     }
 }
 
-async fn read_exits(inner: Weak<RuntimeInner>, sandbox: String, mut exits: ContainerExits) {
+async fn read_exits(inner: Weak<RuntimeInner>, sandbox: String, mut exits: Option<ContainerExits>) {
     loop {
-        let next = exits.next().await;
+        let next = match &mut exits {
+            Some(exits) => Some(exits.next().await),
+            None => None,
+        };
         let Some(inner) = inner.upgrade() else { return };
-        match next {
-            Ok((container, exit)) => inner.container_ended(&container, &exit).await,
-            Err(error) => {
-                tracing::warn!(sandbox, %error, "shim lost");
-                return inner.shim_lost(&sandbox).await;
+        let error = match next {
+            Some(Ok((container, exit))) => {
+                inner.container_ended(&container, &exit).await;
+                continue;
             }
+            Some(Err(error)) => error.into(),
+            None => match inner.find_exits(&sandbox).await {
+                Ok(found) => {
+                    tracing::info!(sandbox, "shim answers again");
+                    exits = Some(found);
+                    continue;
+                }
+                Err(error) => error,
+            },
+        };
+        exits = None;
+        if error.is_shim_gone() {
+            tracing::warn!(sandbox, %error, "shim lost");
+            if inner.shim_lost(&sandbox).await {
+                return;
+            }
+        } else {
+            tracing::warn!(sandbox, %error, "shim does not answer, will retry");
         }
+        drop(inner);
+        sleep(BETWEEN_RECONNECTS).await;
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod process;
 pub(crate) mod resolv_conf;
 pub(crate) mod resources;
 pub(crate) mod seccomp;
+pub(crate) mod security_modules;
 pub(crate) mod signals;
 pub(crate) mod spec;
 pub(crate) mod sysctls;
@@ -48,6 +49,14 @@ pub(crate) enum SpecError {
     UserNamespace { why: &'static str },
     #[error("AppArmor is not enabled on this node, so the profile {profile:?} cannot be used")]
     NoAppArmor { profile: String },
+    #[error(
+        "the AppArmor profile {profile:?} is not loaded on this node: load it with apparmor_parser, or ask for Unconfined"
+    )]
+    ProfileNotLoaded { profile: String },
+    #[error(
+        "SELinux options cannot be applied by the embedded runtime: remove seLinuxOptions, or run the pod on another runtime"
+    )]
+    SeLinux,
     #[error("{value} is not possible for {field}")]
     Resource { field: &'static str, value: i64 },
     #[error("the spec cannot be built: {0}")]

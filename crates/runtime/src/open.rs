@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use futures::future::try_join_all;
 use oarsman_clock::Clock;
 use oarsman_host::blocking::{self, BlockingKind, BlockingPool};
 use oarsman_host::cgroups::{CgroupError, CgroupManager, HierarchyKind, hierarchies};
@@ -12,12 +13,15 @@ use oarsman_host::mounts;
 use oarsman_host::stats::HostStats;
 use oarsman_image_store::{ImageStore, UnpackBounds};
 use oarsman_pod_network::PodNetwork;
+use oarsman_shim::client::ContainerExits;
+use oarsman_shim::protocol::ContainerReport;
 use oarsman_sync::Guarded;
 use tokio::sync::broadcast;
 use tokio::task::JoinError;
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::inner::{ContainerEntry, RuntimeInner, RuntimePools, RuntimeState, SandboxEntry};
+use crate::monitor::RECONNECT_DEADLINE;
 use crate::oci::resources::CgroupAbilities;
 use crate::records::{SandboxPhase, StoredContainer, StoredExit, StoredSandbox};
 use crate::root_lock::RootLock;
@@ -55,9 +59,8 @@ pub(crate) async fn open(
         inner.undo_sandbox(&id).await;
     }
     let sandboxes: Vec<String> = inner.state.lock().sandboxes.keys().cloned().collect();
-    for id in sandboxes {
-        inner.reconnect(&id).await?;
-    }
+    // Side by side: a shim that does not answer costs its deadline.
+    try_join_all(sandboxes.iter().map(|id| inner.reconnect(id))).await?;
     inner.end_unknown_containers().await?;
     inner
         .on_network("reconcile", |inner| {
@@ -183,47 +186,44 @@ impl RuntimeInner {
         Ok(())
     }
 
-    /// Finds the shim of a sandbox again, or cleans up after it.
+    /// Finds the shim of a sandbox again, or cleans up after it. The containers of one that does not answer are taken for running.
     async fn reconnect(self: &Arc<Self>, id: &str) -> Outcome<()> {
         if self.sandbox(id)?.0.phase != SandboxPhase::Ready {
             return Ok(());
         }
         match self.find_containers(id).await {
-            Ok(reports) => {
-                self.apply_reports(&reports).await;
-                let known = |report: &&str| self.state.lock().containers.contains_key(*report);
-                let unknown = reports.iter().map(|it| it.container.as_str());
-                let unknown: Vec<&str> = unknown.filter(|id| !known(id)).collect();
-                for container in unknown {
-                    self.delete_from_shim(id, container).await?;
+            Ok(exits) => self.monitor(id, Some(exits)),
+            Err(error) if error.is_shim_gone() => {
+                tracing::warn!(sandbox = id, %error, "shim lost");
+                if !self.shim_lost(id).await {
+                    self.monitor(id, None);
                 }
-                Ok(())
             }
             Err(error) => {
-                tracing::warn!(sandbox = id, %error, "shim lost");
-                self.shim_lost(id).await;
-                Ok(())
+                tracing::warn!(sandbox = id, %error, "shim does not answer, will retry");
+                self.monitor(id, None);
             }
         }
+        Ok(())
     }
 
-    async fn find_containers(
-        self: &Arc<Self>,
-        id: &str,
-    ) -> Outcome<Vec<oarsman_shim::protocol::ContainerReport>> {
+    async fn find_containers(self: &Arc<Self>, id: &str) -> Outcome<ContainerExits> {
+        let shim = self.shim_within(id, RECONNECT_DEADLINE);
         // Before their exits are subscribed to: what is ended here was never started.
-        self.forget_unstarted(id, &self.shim(id).list().await?).await?;
-        // Subscribed before the list is read: an exit in between comes twice, and counts once.
-        self.monitor(id).await?;
-        Ok(self.shim(id).list().await?)
+        self.forget_unstarted(id, &shim.list().await?).await?;
+        let exits = self.find_exits(id).await?;
+        for report in shim.list().await? {
+            let container = report.container.as_str();
+            let is_known = self.state.lock().containers.contains_key(container);
+            if !is_known {
+                self.delete_from_shim(id, container).await?;
+            }
+        }
+        Ok(exits)
     }
 
     /// A start that was interrupted between its two halves has left a process that waits; the next start makes another.
-    async fn forget_unstarted(
-        &self,
-        sandbox: &str,
-        reports: &[oarsman_shim::protocol::ContainerReport],
-    ) -> Outcome<()> {
+    async fn forget_unstarted(&self, sandbox: &str, reports: &[ContainerReport]) -> Outcome<()> {
         for report in reports.iter().filter(|it| it.started_at.is_none() && it.exit.is_none()) {
             self.delete_from_shim(sandbox, &report.container).await?;
         }

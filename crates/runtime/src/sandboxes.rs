@@ -109,7 +109,8 @@ impl RuntimeInner {
         })
         .await?;
         self.state.lock().sandboxes.insert(id.clone(), SandboxEntry::new(record));
-        self.monitor(&id).await?;
+        let exits = self.shim(&id).exits().await?;
+        self.monitor(&id, Some(exits));
         self.emit(&id, &id, ContainerEventType::ContainerCreatedEvent);
         self.emit(&id, &id, ContainerEventType::ContainerStartedEvent);
         Ok(())

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use oarsman_pod_network::PodNetworkSettings;
 use oarsman_registry::RegistrySettings;
+use oarsman_sync::TaskPanics;
 
 /// What the caller decides about the embedded runtime.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct EmbeddedRuntimeSettings {
     pub registries: RegistrySettings,
     /// Images that are pulled from this program itself.
     pub built_in_images: Vec<BuiltInImage>,
+    /// Where panics of tasks are counted.
+    pub panics: TaskPanics,
 }
 
 /// An image that comes with the program.
@@ -37,7 +40,8 @@ impl EmbeddedRuntimeSettings {
         let network = PodNetworkSettings::new(&root, root.join("network"));
         let registries = RegistrySettings::of_machine();
         let built_in_images = Vec::new();
-        Self { root, program: program.into(), network, registries, built_in_images }
+        let panics = TaskPanics::default();
+        Self { root, program: program.into(), network, registries, built_in_images, panics }
     }
 
     /// The directory below that of a runtime which has one for every sandbox.

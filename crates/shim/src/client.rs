@@ -25,7 +25,7 @@ mod dead_shim;
 pub use calls::{
     AttachStreams, ContainerExits, ExecLifetime, ExecSyncOutput, ExecTerminal, RunningExec,
 };
-pub use dead_shim::{clean_dead_shim, read_reports};
+pub use dead_shim::{clean_dead_shim, is_shim_alive, read_reports};
 
 /// Why a shim did not do what the agent wanted.
 #[derive(Debug, thiserror::Error)]

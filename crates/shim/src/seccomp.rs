@@ -20,6 +20,7 @@ mod numbers;
 mod runtime_default;
 #[cfg(test)]
 mod tests;
+mod x32;
 
 pub use runtime_default::runtime_default;
 
@@ -98,6 +99,10 @@ pub fn compile(profile: &LinuxSeccomp) -> Result<SeccompFilters, SeccompError> {
     }
     let arch = target()?;
     let mut filters = Vec::new();
+    // What lists no call allows none.
+    if default == SeccompAction::Allow && !groups.is_empty() && cfg!(target_arch = "x86_64") {
+        filters.push(x32::refused());
+    }
     for (action, rules) in
         groups.into_values().filter(|(action, _)| *action != SeccompAction::Allow)
     {

@@ -48,6 +48,8 @@ task_names! {
     Relist = "relist",
     /// Serves CRI for the embedded runtime.
     CriServer = "cri server",
+    /// Reads the exits of one sandbox's containers from its shim.
+    SandboxMonitor = "sandbox monitor",
     /// Patches statuses and deletes pods at the API server.
     StatusManager = "status manager",
     /// Creates and deletes mirror pods.

@@ -101,7 +101,8 @@ fn panic_test(task: TaskName) -> PanicTest {
         | TaskName::ServingCertificate
         | TaskName::ClientCertificate
         | TaskName::LocalApi
-        | TaskName::CriServer => In(OF_PROGRAM, FUTURE),
+        | TaskName::CriServer
+        | TaskName::SandboxMonitor => In(OF_PROGRAM, FUTURE),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The records of a pax header: `LENGTH KEY=VALUE\n`, each.
 
+use std::collections::BTreeMap;
+
 use super::sparse::SparsePax;
 
 /// What a pax header says about the next entry.
@@ -11,7 +13,8 @@ pub(super) struct PaxRecords {
     pub(super) uid: Option<u64>,
     pub(super) gid: Option<u64>,
     pub(super) mtime: Option<(i64, u32)>,
-    pub(super) xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// A header may have tens of thousands.
+    pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) sparse: SparsePax,
 }
 
@@ -42,8 +45,7 @@ impl PaxRecords {
             b"mtime" => self.mtime = if value.is_empty() { None } else { Some(time(value)?) },
             _ => {
                 if let Some(name) = key.strip_prefix(XATTR) {
-                    self.xattrs.retain(|(other, _)| other != name);
-                    self.xattrs.push((name.to_vec(), value.to_vec()));
+                    self.xattrs.insert(name.to_vec(), value.to_vec());
                 } else if let Some(name) = key.strip_prefix(SPARSE) {
                     self.sparse.keep(name, value)?;
                 }
@@ -124,7 +126,8 @@ mod tests {
         assert!(records.is_err());
         let records = PaxRecords::parse(b"9 path=a\n30 SCHILY.xattr.user.a=x\ny=z\n\n").unwrap();
         assert_eq!(records.path.as_deref(), Some(b"a".as_slice()));
-        assert_eq!(records.xattrs, [(b"user.a".to_vec(), b"x\ny=z\n".to_vec())]);
+        let wanted = BTreeMap::from([(b"user.a".to_vec(), b"x\ny=z\n".to_vec())]);
+        assert_eq!(records.xattrs, wanted);
         for text in ["9 path=a", "999 path=a\n", "x path=a\n", "6 =ab\n", " 9 path=a\n", "0 "] {
             assert!(PaxRecords::parse(text.as_bytes()).is_err(), "{text}");
         }

@@ -1,5 +1,6 @@
 //! Goes through an archive entry by entry.
 
+use std::collections::BTreeMap;
 use std::io::{self, Read};
 
 use super::header::{BLOCK, Header, until_zero};
@@ -283,6 +284,6 @@ fn describe(header: &Header, pax: &PaxRecords) -> Result<Entry, String> {
             None => 0,
         },
         extents: None,
-        xattrs: Vec::new(),
+        xattrs: BTreeMap::new(),
     })
 }

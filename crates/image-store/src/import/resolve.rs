@@ -47,6 +47,10 @@ impl ManifestContent {
         let document: Document =
             serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if let Some(manifests) = &document.manifests {
+            // Another program may read the other half of it.
+            if document.config.is_some() || document.layers.is_some() {
+                return Err("it is an index and a manifest at once".to_owned());
+            }
             return choose(manifests, platform).map(Self::Index);
         }
         let (config, layers) = document.into_manifest()?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{BlobSource, ImportOptions, ImportProgress, ImportedImage};
+use super::{BlobSource, ImportOptions, ImportProgress, ImportedImage, ManifestContent};
 use crate::digest::Digest;
 use crate::error::StoreError;
 use crate::fixtures::{
@@ -222,6 +222,21 @@ fn the_image_for_this_machine_is_taken_from_an_index() {
     assert!(error.to_string().contains("only for linux/s390x"), "{error}");
     let error = import(&store, &here.docker(&["a:1"]), &options).unwrap_err();
     assert!(error.to_string().contains("linux/mips"), "{error}");
+}
+
+#[test]
+fn what_is_an_index_and_a_manifest_at_once_is_refused() {
+    let image = image();
+    let (root, index) = (image.root(), json!({ "manifests": [image.root()] }));
+    let manifest: serde_json::Value = serde_json::from_slice(image.blobs.last().unwrap()).unwrap();
+    for half in ["config", "layers"] {
+        let mut both = index.clone();
+        both[half] = manifest[half].clone();
+        let error = ManifestContent::parse(both.to_string().as_bytes(), &Platform::host());
+        assert_eq!(error, Err("it is an index and a manifest at once".to_owned()), "{half}");
+    }
+    let plain = ManifestContent::parse(index.to_string().as_bytes(), &Platform::host());
+    assert_eq!(plain, Ok(ManifestContent::Index(root)));
 }
 
 #[test]

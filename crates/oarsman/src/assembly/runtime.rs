@@ -96,6 +96,7 @@ async fn open_embedded(
             name: demo_image::NAME,
             archive: demo_image::archive,
         }],
+        panics: panics.clone(),
         ..EmbeddedRuntimeSettings::new(&directory, program)
     };
     let runtime = EmbeddedRuntime::open(settings, Arc::clone(clock))

@@ -22,8 +22,8 @@ pub(crate) struct PodFileMounts {
 pub(crate) struct MountTraits {
     pub(crate) privileged: bool,
     pub(crate) readonly_root: bool,
-    /// Whether the container has the node's network: its sysfs cannot be mounted anew then in all kernels, so it is bound.
-    pub(crate) shares_node_network: bool,
+    /// Whether the node's sysfs is bound: the kernel mounts no sysfs anew for a user namespace that does not own the network.
+    pub(crate) binds_sysfs: bool,
 }
 
 /// All mounts in the order in which they are made.
@@ -63,14 +63,14 @@ pub(crate) fn mounts(
 
 fn standard(traits: MountTraits) -> Result<Vec<Mount>, OciSpecError> {
     let write = if traits.privileged { "rw" } else { "ro" };
-    let sys = match traits.shares_node_network {
+    let sys = match traits.binds_sysfs {
         false => mount("/sys", "sysfs", Path::new("sysfs"), &["nosuid", "noexec", "nodev", write])?,
-        true => mount(
-            "/sys",
-            "bind",
-            Path::new("/sys"),
-            &["rbind", "rprivate", "nosuid", "noexec", "nodev", write],
-        )?,
+        true => {
+            // The node's own control groups come with it, and cover those of the container.
+            let all = if traits.privileged { "rw" } else { "rro" };
+            let options = ["rbind", "rprivate", "nosuid", "noexec", "nodev", write, all];
+            mount("/sys", "bind", Path::new("/sys"), &options)?
+        }
     };
     Ok(vec![
         mount("/proc", "proc", Path::new("proc"), &["nosuid", "noexec", "nodev"])?,
@@ -193,6 +193,26 @@ mod tests {
         }
         let all = [with(false, false, PropagationHostToContainer)];
         assert_eq!((root_propagation(&[]), root_propagation(&all)), (None, Some("rslave")));
+    }
+
+    #[test]
+    fn sysfs_is_the_containers_own_and_one_of_the_node_is_read_only_with_all_below_it() {
+        let sys = |privileged, binds_sysfs| {
+            let traits = MountTraits { privileged, binds_sysfs, readonly_root: false };
+            let found = mounts(&[], &PodFileMounts::default(), traits).unwrap();
+            let sys = found.iter().find(|mount| mount.destination() == Path::new("/sys")).unwrap();
+            (sys.typ().clone().unwrap(), sys.options().clone().unwrap().join(","))
+        };
+        let rows = [
+            (false, false, "sysfs", "nosuid,noexec,nodev,ro"),
+            (true, false, "sysfs", "nosuid,noexec,nodev,rw"),
+            (false, true, "bind", "rbind,rprivate,nosuid,noexec,nodev,ro,rro"),
+            (true, true, "bind", "rbind,rprivate,nosuid,noexec,nodev,rw,rw"),
+        ];
+        for (privileged, binds, kind, options) in rows {
+            let wanted = (kind.to_owned(), options.to_owned());
+            assert_eq!(sys(privileged, binds), wanted, "{privileged} {binds}");
+        }
     }
 
     #[test]

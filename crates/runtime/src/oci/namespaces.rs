@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use oarsman_cri_types::v1::{NamespaceMode, NamespaceOption};
 use oci_spec::OciSpecError;
-use oci_spec::runtime::{LinuxNamespace, LinuxNamespaceBuilder, LinuxNamespaceType};
+use oci_spec::runtime::{LinuxNamespace, LinuxNamespaceBuilder, LinuxNamespaceType, Spec};
 
 use super::SpecError;
 
@@ -62,6 +62,19 @@ pub(crate) fn namespaces(
     Ok(all)
 }
 
+/// The file of a process's pid namespace.
+pub(crate) fn pid_namespace_of(pid: u32) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/ns/pid"))
+}
+
+/// The process whose pid namespace a container joins; none where it joins that of its pod, or none.
+pub(crate) fn process_joined(spec: &Spec) -> Option<u32> {
+    let all = spec.linux().as_ref()?.namespaces().as_ref()?;
+    let pid = all.iter().find(|one| one.typ() == LinuxNamespaceType::Pid)?;
+    let path = pid.path().as_ref()?.to_str()?;
+    path.strip_prefix("/proc/")?.strip_suffix("/ns/pid")?.parse().ok()
+}
+
 fn namespace(
     kind: LinuxNamespaceType,
     path: Option<&Path>,
@@ -76,6 +89,8 @@ fn namespace(
 
 #[cfg(test)]
 mod tests {
+    use oci_spec::runtime::{LinuxBuilder, SpecBuilder};
+
     use super::*;
 
     fn shown(options: &NamespaceOption, joinable: &JoinableNamespaces) -> Vec<String> {
@@ -83,6 +98,20 @@ mod tests {
         let path =
             |one: &LinuxNamespace| one.path().as_ref().map(|path| path.display().to_string());
         all.iter().map(|one| format!("{}={}", one.typ(), path(one).unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn the_process_is_known_whose_pid_namespace_is_joined() {
+        let joined = |pid: Option<PathBuf>| {
+            let joinable = JoinableNamespaces { pid, ..JoinableNamespaces::default() };
+            let mut options = NamespaceOption::default();
+            options.set_pid(NamespaceMode::Target);
+            let all = namespaces(&options, &joinable, false).unwrap();
+            let linux = LinuxBuilder::default().namespaces(all).build().unwrap();
+            process_joined(&SpecBuilder::default().linux(linux).build().unwrap())
+        };
+        assert_eq!(joined(Some(pid_namespace_of(42))), Some(42));
+        assert_eq!((joined(Some("/pins/pid".into())), joined(None)), (None, None));
     }
 
     #[test]

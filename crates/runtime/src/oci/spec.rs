@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use oarsman_cri_types::v1::security_profile::ProfileType;
 use oarsman_cri_types::v1::{ContainerConfig, LinuxContainerSecurityContext, Mount as CriMount};
 use oarsman_image_store::ImageRunConfig;
 use oci_spec::runtime::{
@@ -14,11 +13,10 @@ use super::SpecError;
 use super::mounts::{MountTraits, PodFileMounts};
 use super::namespaces::{JoinableNamespaces, namespaces};
 use super::resources::CgroupAbilities;
+use super::security_modules::SecurityModules;
 use super::user_namespace::PodUserNamespace;
 use super::users::ProcessUser;
 use super::{capabilities, devices, mounts, process, resources, seccomp};
-
-const APPARMOR: &str = "/sys/module/apparmor/parameters/enabled";
 
 /// All that a spec is made of beside the container's configuration.
 #[derive(Debug)]
@@ -36,6 +34,7 @@ pub(crate) struct SpecInput<'a> {
     pub(crate) user_namespace: Option<&'a PodUserNamespace>,
     pub(crate) abilities: CgroupAbilities,
     pub(crate) kernel: (u32, u32),
+    pub(crate) modules: SecurityModules,
 }
 
 /// The security context of a container; one without any has the default one.
@@ -47,6 +46,7 @@ pub(crate) fn security_context(config: &ContainerConfig) -> LinuxContainerSecuri
 /// The spec of a container.
 pub(crate) fn spec(input: &SpecInput<'_>) -> Result<Spec, SpecError> {
     let context = security_context(input.config);
+    input.modules.check_selinux(&context)?;
     let options = context.namespace_options.clone().unwrap_or_default();
     let caps =
         capabilities::sets(&context.capabilities.clone().unwrap_or_default(), context.privileged)?;
@@ -55,7 +55,7 @@ pub(crate) fn spec(input: &SpecInput<'_>) -> Result<Spec, SpecError> {
     let traits = MountTraits {
         privileged: context.privileged,
         readonly_root: context.readonly_rootfs,
-        shares_node_network: input.namespaces.network.is_none(),
+        binds_sysfs: input.namespaces.network.is_none() && input.user_namespace.is_some(),
     };
     let found = devices::devices(&input.config.devices, context.privileged)?;
     let asked = input.config.linux.as_ref().and_then(|linux| linux.resources.clone());
@@ -113,24 +113,11 @@ fn process_of(
         .capabilities(caps)
         .no_new_privileges(context.no_new_privs)
         .oom_score_adj(score);
-    if let Some(profile) = apparmor(context)? {
+    if let Some(profile) = input.modules.apparmor_profile(context)? {
         process = process.apparmor_profile(profile);
     }
     let mut process = process.build()?;
     // Those of the node; the builder has one of its own.
     process.set_rlimits(None);
     Ok(process)
-}
-
-/// A profile of the node by name. There is no default one that we could load.
-fn apparmor(context: &LinuxContainerSecurityContext) -> Result<Option<String>, SpecError> {
-    let profile = context.apparmor.as_ref().filter(|_| !context.privileged);
-    let Some(profile) = profile.filter(|it| it.profile_type() == ProfileType::Localhost) else {
-        return Ok(None);
-    };
-    let name = profile.localhost_ref.trim_start_matches("localhost/").to_owned();
-    match std::fs::read(APPARMOR) {
-        Ok(enabled) if enabled.starts_with(b"Y") => Ok(Some(name)),
-        _ => Err(SpecError::NoAppArmor { profile: name }),
-    }
 }

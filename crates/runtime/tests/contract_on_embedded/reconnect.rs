@@ -26,6 +26,7 @@ pub(crate) fn trials(node: &Node, tokio: &Handle) -> Vec<Trial> {
         trial(node, tokio, FAMILY, "a_new_runtime_finds_what_runs_and_what_has_ended", find_again),
         trial(node, tokio, FAMILY, "a_killed_shim_ends_its_containers", kill_shim),
         trial(node, tokio, FAMILY, "a_shim_killed_between_two_runtimes_is_noticed", kill_between),
+        trial(node, tokio, FAMILY, "a_shim_that_does_not_answer_keeps_its_containers", stop_shim),
         trial(node, tokio, FAMILY, "what_an_interrupted_call_has_left_is_removed", unfinished),
     ]
 }
@@ -120,8 +121,12 @@ pub(crate) fn shim_of(pod: &str) -> Result<u32> {
 }
 
 pub(crate) fn kill(pid: u32) -> Result<()> {
+    send(pid, Signal::KILL)
+}
+
+fn send(pid: u32, signal: Signal) -> Result<()> {
     let pid = Pid::from_raw(i32::try_from(pid)?).context("a pid")?;
-    Ok(kill_process(pid, Signal::KILL)?)
+    Ok(kill_process(pid, signal)?)
 }
 
 async fn find_again(node: Node, name: &'static str) -> Result<()> {
@@ -140,6 +145,33 @@ async fn find_again(node: Node, name: &'static str) -> Result<()> {
     let again = RunPodSandboxRequest { config: Some(config), ..Default::default() };
     ensure!(second.run_pod_sandbox(again).await.is_err(), "its name is still reserved");
     second.start_container(&waiting).await?;
+    second.stop_container(&lasting, Duration::ZERO).await?;
+    ensure!(second.container_status(&lasting).await?.exit_code == 137);
+    remove(&node, second, &pod).await
+}
+
+/// As one does whose disk hangs, or that is traced: what it holds runs on, and is known again when it answers.
+async fn stop_shim(node: Node, name: &'static str) -> Result<()> {
+    let first = node.with_images(name).await?;
+    let (pod, _) = run_pod(&first).await?;
+    let lasting = start(&first, &pod, "lasting", &["forever"]).await?;
+    let brief = start(&first, &pod, "brief", &["sleep:300ms", "exit:7"]).await?;
+    let shim = shim_of(&pod)?;
+    drop(first);
+    send(shim, Signal::STOP)?;
+    let opened = node.open(name).await;
+    // Whatever is found, it has to go on, or nothing here could be removed.
+    let second = match opened {
+        Ok(second) => second,
+        Err(error) => return send(shim, Signal::CONT).and(Err(error)),
+    };
+    let status = second.container_status(&lasting).await?;
+    let sandbox = second.pod_sandbox_status(&pod).await?;
+    send(shim, Signal::CONT)?;
+    ensure!(status.state() == ContainerState::ContainerRunning, "{status:?}");
+    ensure!(sandbox.state() == PodSandboxState::SandboxReady, "{sandbox:?}");
+    ensure!(until_exited(&second, &brief).await?.exit_code == 7);
+    ensure!(second.container_status(&lasting).await?.state() == ContainerState::ContainerRunning);
     second.stop_container(&lasting, Duration::ZERO).await?;
     ensure!(second.container_status(&lasting).await?.exit_code == 137);
     remove(&node, second, &pod).await

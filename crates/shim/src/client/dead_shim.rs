@@ -54,6 +54,12 @@ pub fn clean_dead_shim(
     read_reports(directory)
 }
 
+/// Whether a shim holds the directory, as far as can be told; also one that does not answer.
+pub fn is_shim_alive(directory: &ShimDirectory) -> bool {
+    let locked = shim::lock(directory);
+    locked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+}
+
 fn unknown_exit(now: Timestamp) -> ExitReport {
     ExitReport {
         exit_code: KILLED,

@@ -41,10 +41,16 @@ impl ContainerCgroups {
         Some(self.processes.as_ref()?.directory(cgroup).join(name))
     }
 
-    /// Kills everything of a container, its execs too.
-    pub(super) fn signal_container(&self, cgroup: &Path, send: impl Fn(u32)) {
+    /// Sends something to everything of a container, its execs too.
+    pub(super) fn signal_container(&self, cgroup: &Path, send: impl FnMut(u32)) {
         let Some(hierarchy) = &self.processes else { return };
         hierarchy.processes(cgroup).unwrap_or_default().into_iter().for_each(send);
+    }
+
+    /// Kills everything of a container, its execs too, however fast it forks.
+    pub(super) fn kill_container(&self, cgroup: &Path) {
+        let Some(hierarchy) = &self.processes else { return };
+        kill_group(&hierarchy.directory(cgroup), || self.signal_container(cgroup, kill_process));
     }
 
     /// Whether the kernel has killed a process of the group for want of memory.
@@ -65,8 +71,22 @@ fn members(group: &Path) -> Vec<u32> {
 
 /// Kills what is in an exec's group, which is given by its directory.
 pub(super) fn kill_exec(group: &Path) {
-    for pid in members(group) {
-        kill_process(pid);
+    kill_group(group, || members(group).into_iter().for_each(kill_process));
+}
+
+/// Kills a group, given by its directory, at once (v2), or what `kill_all` finds in it.
+fn kill_group(group: &Path, kill_all: impl Fn()) {
+    // In v1, and in v2 before Linux 5.14, there is no such file.
+    if fs::write(group.join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    // What is frozen does not fork, so that the list of its processes is complete. They die when it is thawed.
+    let freezer = group.join("freezer.state");
+    let is_frozen = fs::write(&freezer, "FROZEN").is_ok();
+    kill_all();
+    if is_frozen {
+        // It fails when the group is gone, and with it all that was frozen.
+        fs::write(&freezer, "THAWED").unwrap_or_default();
     }
 }
 

@@ -166,10 +166,12 @@ impl ShimServer {
             exec.timed_out = true;
             exec.rounds += 1;
             exec.deadline = Some(now + KILL_AGAIN);
-            match (&exec.group, exec.pid) {
-                (Some(group), _) => kill_exec(group),
-                (None, Some(pid)) if exec.exit.is_none() => super::reap::kill_process(pid),
-                _ => {}
+            if let Some(group) = &exec.group {
+                kill_exec(group);
+            }
+            // It has no group of its own, or has left it, as a privileged one may.
+            if let Some(pid) = exec.pid.filter(|_| exec.exit.is_none()) {
+                super::reap::kill_process(pid);
             }
             self.finish_exec(number);
         }

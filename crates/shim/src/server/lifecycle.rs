@@ -6,6 +6,7 @@ use libcontainer::container::Container;
 use oarsman_clock::Clock;
 use oarsman_host::processes::signal_of;
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Signal;
 
 use super::console::StepConsole;
 use super::container::HeldContainer;
@@ -149,8 +150,19 @@ impl ShimServer {
             return self.refuse(to, RefusalKind::Invalid, format!("{signal} is no signal"));
         };
         match container.pid.filter(|_| container.exit.is_none()) {
-            Some(_) if all => {
-                self.cgroups.signal_container(&container.cgroup, |pid| signal_process(pid, signal));
+            Some(first) if all => {
+                if signal == Signal::KILL {
+                    self.cgroups.kill_container(&container.cgroup);
+                }
+                let mut has_first = false;
+                self.cgroups.signal_container(&container.cgroup, |pid| {
+                    has_first |= pid == first;
+                    signal_process(pid, signal);
+                });
+                // A privileged container may have left its group.
+                if !has_first {
+                    signal_process(first, signal);
+                }
             }
             Some(pid) => signal_process(pid, signal),
             None => {

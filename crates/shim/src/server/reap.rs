@@ -107,7 +107,7 @@ impl ShimServer {
         let drain_until = self.now() + DRAIN_TIMEOUT;
         let Some(container) = self.containers.get_mut(id) else { return };
         // Without a pid namespace of its own, the others of the container go on, and nothing would ever end them.
-        self.cgroups.signal_container(&container.cgroup, kill_process);
+        self.cgroups.kill_container(&container.cgroup);
         if let Some(exit) = &mut container.exit {
             exit.oom_killed = self.cgroups.had_oom_kill(&container.cgroup);
         }

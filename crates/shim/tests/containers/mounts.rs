@@ -16,6 +16,7 @@ pub(crate) fn cases() -> Vec<Trial> {
     vec![
         case("a_mount_is_attached_where_it_is_wanted_and_nowhere_else", attached),
         case("a_mount_comes_before_what_is_masked_and_read_only", masked),
+        case("a_recursively_read_only_mount_is_so_with_all_below_it", recursively_read_only),
         case("files_of_proc_are_not_replaced", proc_files),
         case("mounts_propagate_as_they_were_asked_to", propagation),
         case("an_idmapped_mount_shows_other_users", idmapped),
@@ -82,14 +83,31 @@ async fn masked(pod: Pod) {
         pod.container("one", script),
         "/sys",
         Path::new("/sys"),
-        &["rbind", "rslave", "ro", "nosuid"],
+        &["rbind", "rslave", "ro", "rro", "nosuid"],
     );
     pod.run(container.with("/root/readonly", json!(true))).await;
     pod.client.wait("one").await.unwrap();
     let lines = pod.lines("one");
     assert_eq!(pod.output("one"), "0\n0\n", "{lines:?}");
     let refused = lines.iter().filter(|line| line.contains("Read-only file system")).count();
-    assert!(refused >= 2, "{lines:?}");
+    assert_eq!(refused, 3, "{lines:?}");
+    pod.close().await;
+}
+
+async fn recursively_read_only(pod: Pod) {
+    let data = directory(&pod, "data");
+    let below = data.join("below");
+    fs::create_dir(&below).unwrap();
+    mount("tmpfs", &below, "tmpfs", MountFlags::empty(), None).unwrap();
+    let script = "for path in top all; do touch /$path/new && echo $path; touch /$path/below/new && echo $path/below; done";
+    let container = pod.container("one", script);
+    let container = with_mount(container, "/top", &data, &["rbind", "rprivate", "ro"]);
+    let container = with_mount(container, "/all", &data, &["rbind", "rprivate", "ro", "rro"]);
+    pod.run(container).await;
+    pod.client.wait("one").await.unwrap();
+    // Without "rro" what is mounted below stays writable, as it does with runc.
+    assert_eq!(pod.output("one"), "top/below\n", "{:?}", pod.lines("one"));
+    unmount(&below, UnmountFlags::DETACH).unwrap();
     pod.close().await;
 }
 

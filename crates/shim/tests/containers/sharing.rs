@@ -14,6 +14,7 @@ pub(crate) fn cases() -> Vec<Trial> {
     vec![
         case("containers_share_a_pid_namespace_with_a_process_that_reaps", pid_namespace),
         case("a_container_without_a_pid_namespace_ends_with_its_first_process", host_pid),
+        case("a_chain_of_forks_ends_with_its_container", fork_chain),
         case("a_user_namespace_maps_the_users_of_container_and_exec", user_namespace),
         case("a_shared_pid_namespace_can_belong_to_a_user_namespace", shared_in_user_namespace),
     ]
@@ -54,6 +55,19 @@ async fn host_pid(pod: Pod) {
     let script = "(setsid sleep 4242 &); echo begun; exit 2";
     pod.run(pod.container("one", script).with("/linux/namespaces", host)).await;
     assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 2);
+    pod.until("nothing of it runs", || pod.processes().is_empty()).await;
+    pod.close().await;
+}
+
+/// Each process of the chain ends as soon as it has started the next one. It would last for minutes, and not for ever.
+async fn fork_chain(pod: Pod) {
+    let host = json!([{"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}]);
+    let chain = "case $1 in 0) ;; *) sh /chain $(($1 - 1)) & esac\n";
+    std::fs::write(pod.root().join("chain"), chain).unwrap();
+    let script = "for i in 1 2 3 4 5; do sh /chain 100000 & done; sleep 0.1; exit 2";
+    pod.run(pod.container("one", script).with("/linux/namespaces", host)).await;
+    assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 2);
+    // The exit is told only after all was killed.
     pod.until("nothing of it runs", || pod.processes().is_empty()).await;
     pod.close().await;
 }

@@ -259,18 +259,32 @@ async fn what_is_not_a_containers_own_is_refused(cx: &CaseContext) -> Result<()>
     let all: Vec<_> = ROWS.iter().map(|row| (row.name, row.calls)).collect();
     let programs = write_programs(cx, &all)?;
     let mut differing = Vec::new();
-    for (column, profile) in
-        [ProfileType::RuntimeDefault, ProfileType::Unconfined].into_iter().enumerate()
-    {
-        let pod = cx.pod().await?;
-        let id = cx.start(&pod, container(cx, profile, Some(&programs))).await?;
+    let (own, node) = (NamespaceMode::Pod, NamespaceMode::Node);
+    for (column, profile, network) in [
+        (0, ProfileType::RuntimeDefault, own),
+        (1, ProfileType::Unconfined, own),
+        (0, ProfileType::RuntimeDefault, node),
+    ] {
+        let mut sandbox = cx.sandbox_config();
+        let linux = sandbox.linux.get_or_insert_default();
+        let context = linux.security_context.get_or_insert_default();
+        context.namespace_options.get_or_insert_default().set_network(network);
+        let pod = cx.pod_with(sandbox).await?;
+        let mut config = container(cx, profile, Some(&programs));
+        let linux = config.linux.get_or_insert_default();
+        let context = linux.security_context.get_or_insert_default();
+        context.namespace_options.get_or_insert_default().set_network(network);
+        let id = cx.start(&pod, config).await?;
         for row in ROWS {
             let is_there = row.needs.is_none_or(|path| Path::new(path).exists());
             let Some(error) = row.errors[column] else { continue };
             let wanted = if is_there { error } else { ENOENT };
             let found = exit_code(cx, &id, row.name).await?;
             if found != wanted {
-                differing.push(format!("{} {profile:?}: {found}, not {wanted}", row.name));
+                let name = row.name;
+                differing.push(format!(
+                    "{name}, {profile:?}, network of {network:?}: {found}, not {wanted}"
+                ));
             }
         }
     }
