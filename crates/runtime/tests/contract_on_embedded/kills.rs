@@ -71,7 +71,13 @@ async fn kill_agents(node: &Node, name: &str, rounds: u64) -> Result<()> {
     let mut random = Random::new(rounds);
     for round in 0..rounds {
         let life = Duration::from_millis(random.below(LONGEST_LIFE_MS));
-        live(&root, &journal, round, life).await.with_context(|| format!("round {round}"))?;
+        let killed = match round % 4 {
+            3 => KilledWhile::Opening,
+            _ => KilledWhile::Working,
+        };
+        live(&root, &journal, (round, killed), life)
+            .await
+            .with_context(|| format!("round {round}"))?;
         if round % 8 == 7 || round + 1 == rounds {
             let runtime = node.open(name).await?;
             check(&runtime, &root, &journal).await.with_context(|| format!("round {round}"))?;
@@ -87,8 +93,21 @@ async fn kill_agents(node: &Node, name: &str, rounds: u64) -> Result<()> {
     Ok(())
 }
 
+/// What an agent is doing at the most when it is killed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KilledWhile {
+    /// It looks for what the one before has left, and removes what was unfinished.
+    Opening,
+    Working,
+}
+
 /// One agent, from its start to its kill.
-async fn live(root: &Path, journal: &Path, seed: u64, life: Duration) -> Result<()> {
+async fn live(
+    root: &Path,
+    journal: &Path,
+    (seed, killed): (u64, KilledWhile),
+    life: Duration,
+) -> Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(AGENT).arg(root).arg(journal).arg(seed.to_string());
     command.env(CGROUP, cgroup());
@@ -96,7 +115,7 @@ async fn live(root: &Path, journal: &Path, seed: u64, life: Duration) -> Result<
     // Its life begins when it has opened its directory, at the latest after that many milliseconds more.
     let deadline = Instant::now() + MAX_WAIT;
     let opened = format!("opened {seed}");
-    while !Journal::read(journal)?.has(&opened) {
+    while killed == KilledWhile::Working && !Journal::read(journal)?.has(&opened) {
         let has_ended = agent.try_wait()?.is_some();
         ensure!(!has_ended, "the agent has ended: {:?}", Journal::read(journal)?.complaints());
         ensure!(Instant::now() < deadline, "the agent does not open its directory");

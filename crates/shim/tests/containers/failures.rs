@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use libtest_mimic::Trial;
-use oarsman_host::processes;
-use oarsman_shim::client::{ShimError, clean_dead_shim, spawn_shim};
+use oarsman_host::{mounts, processes};
+use oarsman_shim::client::{ShimError, clean_dead_shim, is_shim_alive, spawn_shim};
 use oarsman_shim::protocol::ContainerPhase;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
@@ -71,11 +71,8 @@ async fn killed_shim(pod: Pod) {
     kill(pod.shim);
     let error = exits.next().await.unwrap_err();
     assert!(matches!(error, ShimError::Gone { .. }), "{error}");
-    let shim = pod.shim;
-    pod.until("the shim is dead", || {
-        processes::find(shim).is_none_or(|process| process.state == 'Z')
-    })
-    .await;
+    // Its threads end after its first one, and the last of them gives its lock back.
+    pod.until("the shim is dead", || !is_shim_alive(&pod.directory)).await;
     let reports = clean_dead_shim(&pod.directory, Timestamp::now()).unwrap();
     let told: Vec<_> = reports
         .iter()
@@ -162,6 +159,19 @@ fn kill_helper(shim: u32, delay: Duration) {
     }
 }
 
+/// Directories that the pod's containers have, and mounts that the host sees of them.
+fn left_of_containers(pod: &Pod) -> Vec<String> {
+    let mut left = Vec::new();
+    for part in ["containers", "libcontainer"] {
+        let entries = std::fs::read_dir(pod.directory.path().join(part)).into_iter().flatten();
+        left.extend(entries.map(|entry| entry.unwrap().path().display().to_string()));
+    }
+    let mounted = mounts::current().unwrap().into_iter().map(|mount| mount.point);
+    let below = mounted.filter(|point| point.starts_with(pod.files.path()));
+    left.extend(below.map(|point| point.display().to_string()));
+    left
+}
+
 async fn killed_helpers(pod: Pod) {
     const ROUNDS: u32 = 60;
     let shortest = undisturbed_helper(&pod).await;
@@ -181,6 +191,7 @@ async fn killed_helpers(pod: Pod) {
             pod.client.delete(&report.container).await.unwrap();
         }
         assert_eq!((pod.processes(), pod.groups()), (vec![], vec![]), "round {round}");
+        assert_eq!(left_of_containers(&pod), [""; 0], "round {round}");
         pod.until(&format!("round {round} has left no children"), || children(shim).is_empty())
             .await;
     }

@@ -6,6 +6,8 @@ use anyhow::{Context, Result, ensure};
 use oarsman_e2e::inspect::{ObservedPod, always, eventually};
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
+use oarsman_host::processes;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::starts::MAX_WAIT;
@@ -104,4 +106,46 @@ pub(super) async fn exit_code_rules_come_before_the_policy(cx: &ScenarioContext)
     .await?;
     ensure!(seen.all("differs").len() == 1, "{seen:#?}");
     Ok(())
+}
+
+/// The process that holds the containers of a sandbox.
+fn shim_of(sandbox: &str) -> Result<Pid> {
+    let is_shim = |pid: u32| {
+        let arguments = processes::arguments(pid);
+        let texts: Vec<_> = arguments.iter().map(|one| one.to_string_lossy()).collect();
+        let is_one = texts.iter().any(|text| text == "serve" || text.contains("containerd-shim"));
+        is_one && texts.iter().any(|text| text.ends_with(sandbox))
+    };
+    let found = processes::list()?.into_iter().find(|process| is_shim(process.pid));
+    let pid = found.with_context(|| format!("no shim of {sandbox}"))?.pid;
+    Pid::from_raw(i32::try_from(pid)?).context("a pid")
+}
+
+pub(super) async fn containers_of_a_killed_shim_are_restarted_by_policy(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.agent()?;
+    let main = || script_container("main", &["out:before", "forever"]);
+    agent.apply("web", &pod("web").with("terminationGracePeriodSeconds", 1).container(main()))?;
+    agent.apply("once", &pod("once").with("restartPolicy", "Never").container(main()))?;
+    for name in ["web", "once"] {
+        let look = async || cx.inspector().pod(name).await;
+        let has_written = |pod: &ObservedPod| {
+            pod.container("main").is_ok_and(|it| it.log_texts().is_ok_and(|all| all == ["before"]))
+        };
+        let seen = eventually(MAX_WAIT, "it has written", look, has_written).await?;
+        kill_process(shim_of(&seen.sandbox()?.id)?, Signal::KILL)?;
+    }
+    let look = async || cx.inspector().pod("web").await;
+    let is_back = |pod: &ObservedPod| {
+        pod.runs("main") && pod.container("main").is_ok_and(|main| main.restarts == Some(1))
+    };
+    eventually(MAX_WAIT, "it was started again", look, is_back).await?;
+    let look = async || cx.inspector().pod("once").await;
+    let has_ended = |pod: &ObservedPod| pod.container("main").is_ok_and(|main| main.has_exited());
+    let seen = eventually(MAX_WAIT, "its end was noticed", look, has_ended).await?;
+    let ended = seen.container("main")?;
+    ensure!(ended.exit_code == 137, "{ended:?}");
+    ensure!(ended.log_texts()? == ["before"], "what was written stays");
+    always(Duration::from_secs(3), "it stays so", look, |pod| pod.containers.len() == 1).await
 }

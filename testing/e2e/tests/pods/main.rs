@@ -31,8 +31,8 @@ use agent_exit::an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_p
 use configured::an_agent_is_configured_by_its_file_and_drop_ins;
 use crashes::{
     a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
-    exit_code_rules_come_before_the_policy, on_failure_restarts_failures_only,
-    what_never_restarts_runs_once,
+    containers_of_a_killed_shim_are_restarted_by_policy, exit_code_rules_come_before_the_policy,
+    on_failure_restarts_failures_only, what_never_restarts_runs_once,
 };
 use credentials::{
     a_private_image_is_for_those_who_can_pull_it_also_after_a_restart,
@@ -90,6 +90,7 @@ fn main() -> ExitCode {
         on_failure_restarts_failures_only,
         what_never_restarts_runs_once,
         exit_code_rules_come_before_the_policy,
+        containers_of_a_killed_shim_are_restarted_by_policy,
         init_containers_run_one_after_the_other,
         two_pods_of_one_name_run_in_turn,
         each_kind_of_probe_makes_a_pod_ready_or_does_not,
