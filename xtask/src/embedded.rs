@@ -1,4 +1,5 @@
-//! `cargo xtask embedded`: the contract suite with its hundreds of kills, and every scenario that the embedded runtime can run.
+//! `cargo xtask embedded`: the contract suite with its hundreds of kills, every scenario that the embedded runtime can run, and a layer of a million
+//! entries.
 //!
 //! `./test` runs a part of it. The last result stands in docs/testing.md.
 
@@ -13,5 +14,7 @@ use crate::stages;
 pub(crate) fn run(root: &Path) -> Result<()> {
     let contract = ["test", "--workspace", "--test", "contract_on_embedded"];
     cargo(root, &[&contract[..], &["--", "--include-ignored"]].concat())?;
+    let entries = ["test", "--workspace", "--lib", "--", "--ignored", "a_million_entries"];
+    cargo(root, &entries)?;
     stages::run_on_embedded(root)
 }

@@ -6,6 +6,7 @@ mod real;
 mod sparse;
 
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -69,7 +70,7 @@ impl Place {
 }
 
 pub(super) fn unpack_at(
-    archive: &[u8],
+    archive: impl Read,
     layer: &Path,
     below: &[PathBuf],
     bounds: UnpackBounds,

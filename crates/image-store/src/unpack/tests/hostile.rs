@@ -1,10 +1,11 @@
 //! What an attacker would write.
 
 use std::fs;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use super::super::{UnpackBounds, UnpackReason};
-use super::{Place, is_opaque, is_whiteout};
+use super::{Place, is_opaque, is_whiteout, unpack_at};
 use crate::fixtures::{RawEntry, TarWriter, gzip, header, small_bounds, sum, zstd};
 
 type Check = fn(&UnpackReason) -> bool;
@@ -282,6 +283,41 @@ fn too_many_entries_are_refused() {
         let error = Place::new().unpack_bounded(&archive.end(), bounds).unwrap_err();
         assert!(matches!(error.reason, UnpackReason::TooManyEntries { most: 100 }), "{error}");
     }
+}
+
+/// One block again and again, without the memory that so long an archive would take.
+struct RepeatedBlock {
+    block: [u8; 512],
+    left: usize,
+}
+
+impl Read for RepeatedBlock {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let at = self.left % 512;
+        let rest = &self.block[if at == 0 { 0 } else { 512 - at }..];
+        let count = rest.len().min(into.len()).min(self.left);
+        into[..count].copy_from_slice(&rest[..count]);
+        self.left -= count;
+        Ok(count)
+    }
+}
+
+#[test]
+#[ignore = "takes a minute; cargo xtask embedded runs it"]
+fn a_million_entries_are_contained() {
+    const MILLION: u64 = 1_000_000;
+    let place = Place::new();
+    let directory = RawEntry::new(b'5', "d");
+    let unpack = |bounds: UnpackBounds| {
+        let left = usize::try_from(MILLION).unwrap() * 512;
+        let archive = RepeatedBlock { block: header(&directory), left };
+        unpack_at(archive, &place.path("layer"), &[], bounds)
+    };
+    unpack(UnpackBounds::default()).unwrap();
+    assert_eq!(fs::read_dir(place.path("layer")).unwrap().count(), 1);
+    let error = unpack(UnpackBounds { entries: MILLION - 1, ..UnpackBounds::default() });
+    assert!(matches!(error.unwrap_err().reason, UnpackReason::TooManyEntries { .. }));
+    assert!(place.is_untouched());
 }
 
 #[test]

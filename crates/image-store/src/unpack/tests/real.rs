@@ -179,7 +179,7 @@ fn a_directory_that_a_layer_does_not_describe_is_as_in_the_layers_below() {
         .raw(&directory("hidden", 0o711, 3), b"")
         .raw(&directory("hidden/below", 0o700, 8), b"")
         .end();
-    unpack_at(&lower, &bottom, &[], small_bounds()).unwrap();
+    unpack_at(&lower[..], &bottom, &[], small_bounds()).unwrap();
     set_xattr(&bottom.join("home"), "user.x", b"y");
     let upper = TarWriter::default()
         .raw(&directory("home", 0o710, 15), b"")
@@ -188,7 +188,7 @@ fn a_directory_that_a_layer_does_not_describe_is_as_in_the_layers_below() {
         .file("hidden/.wh..wh..opq", b"")
         .end();
     let layers = [top.clone(), bottom];
-    unpack_at(&upper, &top, &layers[1..], small_bounds()).unwrap();
+    unpack_at(&upper[..], &top, &layers[1..], small_bounds()).unwrap();
     let place = Place::new();
     let archive = TarWriter::default()
         .file("tmp/f", b"")
