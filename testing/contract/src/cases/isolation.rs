@@ -266,6 +266,10 @@ async fn what_is_not_a_containers_own_is_refused(cx: &CaseContext) -> Result<()>
         (0, ProfileType::RuntimeDefault, node),
     ] {
         let mut sandbox = cx.sandbox_config();
+        if network == node {
+            // It has the node's UTS namespace with its network.
+            sandbox.hostname.clear();
+        }
         let linux = sandbox.linux.get_or_insert_default();
         let context = linux.security_context.get_or_insert_default();
         context.namespace_options.get_or_insert_default().set_network(network);

@@ -81,18 +81,23 @@ fn with_children<'s>(spans: &'s [Span], name: &str) -> (&'s Span, BTreeSet<&'s s
     (of_pod, children.into_iter().map(|child| child.name.as_str()).collect())
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_sync_and_a_kill_are_spans_with_the_calls_to_the_runtime_below_them() {
+/// The spans of a pod that is started and deleted, on a node whose runtime fails to stop containers so often.
+async fn spans_of_a_deleted_pod(failing_stops: u32) -> (Vec<Span>, TestNode) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (test, exporter) = traced_node(listener.local_addr().unwrap().to_string());
     let pod = Arc::new(pod("web", &["forever"]));
-    test.calls.fail("StopContainer", 1);
+    test.calls.fail("StopContainer", failing_stops);
     let worker = test.start(&pod);
     seconds(5).await;
     worker.mailbox.update_pod(deleted(&pod, 1));
     seconds(5).await;
     worker.task.abort();
-    let spans = exported(listener, exporter).await;
+    (exported(listener, exporter).await, test)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_and_a_kill_are_spans_with_the_calls_to_the_runtime_below_them() {
+    let (spans, test) = spans_of_a_deleted_pod(1).await;
 
     let mut attributes = vec![
         KeyValue::text("k8s.pod.uid", "uid-web"),
@@ -126,16 +131,7 @@ async fn a_sync_and_a_kill_are_spans_with_the_calls_to_the_runtime_below_them() 
 
 #[tokio::test(start_paused = true)]
 async fn each_part_that_an_ended_pod_releases_is_a_span() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (test, exporter) = traced_node(listener.local_addr().unwrap().to_string());
-    let pod = Arc::new(pod("web", &["forever"]));
-    let worker = test.start(&pod);
-    seconds(5).await;
-    worker.mailbox.update_pod(deleted(&pod, 1));
-    seconds(5).await;
-    worker.task.abort();
-    let spans = exported(listener, exporter).await;
-
+    let (spans, _test) = spans_of_a_deleted_pod(0).await;
     let released: Vec<_> = spans.iter().filter(|span| span.name == "syncTerminatedPod").collect();
     let parts = released.iter().filter_map(|span| span.attributes.last().cloned());
     let expected = ["volumes", "cgroup"].map(|part| KeyValue::text("oarsman.released", part));
