@@ -12,7 +12,7 @@ use oarsman_image_store::StoredImage;
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::ids::new_id;
 use crate::inner::{ContainerEntry, RuntimeInner};
-use crate::oci::namespaces::{JoinableNamespaces, pid_namespace_of};
+use crate::oci::namespaces::JoinableNamespaces;
 use crate::oci::resources::StoredResources;
 use crate::oci::security_modules::SecurityModules;
 use crate::oci::signals::stop_signal;
@@ -72,7 +72,11 @@ impl RuntimeInner {
         }
         let mut joinable = self.joinable(&sandbox)?;
         let user = joinable.user.clone();
-        joinable.pid = self.pid_namespace(&sandbox.id, &options, user).await?;
+        joinable.target = self.target_process(&sandbox.id, &options).await?;
+        joinable.pid = match joinable.target {
+            Some(pid) => Some(PathBuf::from(format!("/proc/{pid}/ns/pid"))),
+            None => self.pid_namespace(&sandbox.id, &options, user).await?,
+        };
         let (key, sandbox_id) = (id.to_owned(), sandbox.id.clone());
         let record = self
             .on_files(id, move |inner| inner.write_container(&key, &sandbox, &config, joinable))
@@ -82,6 +86,7 @@ impl RuntimeInner {
         Ok(())
     }
 
+    /// The namespace that the pod's containers share, if this one is to be in it.
     async fn pid_namespace(
         &self,
         sandbox: &str,
@@ -89,17 +94,25 @@ impl RuntimeInner {
         user_namespace: Option<PathBuf>,
     ) -> Outcome<Option<PathBuf>> {
         match options.pid() {
-            NamespaceMode::Container | NamespaceMode::Node => Ok(None),
             NamespaceMode::Pod => Ok(Some(self.shim(sandbox).pid_namespace(user_namespace).await?)),
-            NamespaceMode::Target => {
-                let target = &options.target_id;
-                let reports = self.shim(sandbox).list().await?;
-                let found = reports.iter().find(|report| report.container == *target);
-                let pid = found.filter(|report| report.exit.is_none()).and_then(|it| it.pid);
-                let pid = pid.ok_or_else(|| EmbeddedRuntimeError::no_container(target))?;
-                Ok(Some(pid_namespace_of(pid)))
-            }
+            NamespaceMode::Container | NamespaceMode::Node | NamespaceMode::Target => Ok(None),
         }
+    }
+
+    /// The first process of the container whose processes are to be shared, if there is one.
+    async fn target_process(
+        &self,
+        sandbox: &str,
+        options: &NamespaceOption,
+    ) -> Outcome<Option<u32>> {
+        if options.pid() != NamespaceMode::Target {
+            return Ok(None);
+        }
+        let target = &options.target_id;
+        let reports = self.shim(sandbox).list().await?;
+        let found = reports.iter().find(|report| report.container == *target);
+        let pid = found.filter(|report| report.exit.is_none()).and_then(|it| it.pid);
+        pid.map(Some).ok_or_else(|| EmbeddedRuntimeError::no_container(target))
     }
 
     /// The record comes last: a directory without one is what a crash left of an unfinished create.
@@ -119,7 +132,7 @@ impl RuntimeInner {
         let user = users.resolve(&context, &image.config.user)?;
         let ipc = context.namespace_options.unwrap_or_default().ipc();
         let mounts = self.make_mounts(id, config, mapped.as_ref())?;
-        let cgroup = sandbox.cgroup_parent.join(id);
+        let (cgroup, target) = (sandbox.cgroup_parent.join(id), namespaces.target);
         let spec = spec(&SpecInput {
             config,
             mounts: &mounts,
@@ -137,6 +150,7 @@ impl RuntimeInner {
         })?;
         write_json(&self.directory.spec(id), &spec)?;
         let record = self.new_container(id, sandbox, config, &image, user, cgroup);
+        let record = StoredContainer { target, ..record };
         make_log_directory(&record.log_path)?;
         write_json(&self.directory.container_record(id), &record)?;
         Ok(record)
@@ -178,6 +192,7 @@ impl RuntimeInner {
             stdin_once: config.stdin_once,
             tty: config.tty,
             cgroup,
+            target: None,
         }
     }
 }

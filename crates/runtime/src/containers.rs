@@ -13,7 +13,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::error::{EmbeddedRuntimeError, Outcome};
 use crate::inner::{RuntimeInner, SHIM_DEADLINE};
-use crate::oci::namespaces;
 use crate::oci::resources::resources;
 use crate::records::{SandboxPhase, StoredContainer, StoredExit};
 use crate::state_directory::read_json;
@@ -91,8 +90,7 @@ impl RuntimeInner {
 
     async fn make_process(self: &Arc<Self>, record: &StoredContainer) -> Outcome<()> {
         let shim = self.shim(&record.sandbox);
-        let spec = self.read_spec(&record.id).await?;
-        if let Some(target) = namespaces::process_joined(&spec) {
+        if let Some(target) = record.target {
             // The number may be that of another process by now.
             let runs = |it: &ContainerReport| it.pid == Some(target) && it.exit.is_none();
             if !shim.list().await?.iter().any(runs) {
@@ -109,7 +107,7 @@ impl RuntimeInner {
         let log = Some(record.log_path.clone()).filter(|path| !path.as_os_str().is_empty());
         shim.create(CreateRequest {
             container: record.id.clone(),
-            spec,
+            spec: self.read_spec(&record.id).await?,
             log,
             stdin: record.stdin,
             stdin_once: record.stdin_once,

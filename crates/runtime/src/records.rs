@@ -99,6 +99,9 @@ pub(crate) struct StoredContainer {
     pub(crate) stdin_once: bool,
     pub(crate) tty: bool,
     pub(crate) cgroup: PathBuf,
+    /// The process of the container whose pid namespace it joins when it is started.
+    #[serde(default)]
+    pub(crate) target: Option<u32>,
 }
 
 impl StoredContainer {

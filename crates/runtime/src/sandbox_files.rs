@@ -226,6 +226,7 @@ impl RuntimeInner {
             ipc: path(own.ipc, NamespaceKind::Ipc)?,
             uts: path(own.network, NamespaceKind::Uts)?,
             pid: None,
+            target: None,
             user: path(record.user_namespace.is_some(), NamespaceKind::User)?,
         })
     }

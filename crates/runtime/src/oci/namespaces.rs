@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use oarsman_cri_types::v1::{NamespaceMode, NamespaceOption};
 use oci_spec::OciSpecError;
-use oci_spec::runtime::{LinuxNamespace, LinuxNamespaceBuilder, LinuxNamespaceType, Spec};
+use oci_spec::runtime::{LinuxNamespace, LinuxNamespaceBuilder, LinuxNamespaceType};
 
 use super::SpecError;
 
@@ -19,6 +19,8 @@ pub(crate) struct JoinableNamespaces {
     pub(crate) uts: Option<PathBuf>,
     /// Of the pod or of the target container, whichever the options ask for.
     pub(crate) pid: Option<PathBuf>,
+    /// The process of the target container; none where there is no target.
+    pub(crate) target: Option<u32>,
     /// Of the pod; none when it uses the node's. The others belong to it.
     pub(crate) user: Option<PathBuf>,
 }
@@ -62,19 +64,6 @@ pub(crate) fn namespaces(
     Ok(all)
 }
 
-/// The file of a process's pid namespace.
-pub(crate) fn pid_namespace_of(pid: u32) -> PathBuf {
-    PathBuf::from(format!("/proc/{pid}/ns/pid"))
-}
-
-/// The process whose pid namespace a container joins; none where it joins that of its pod, or none.
-pub(crate) fn process_joined(spec: &Spec) -> Option<u32> {
-    let all = spec.linux().as_ref()?.namespaces().as_ref()?;
-    let pid = all.iter().find(|one| one.typ() == LinuxNamespaceType::Pid)?;
-    let path = pid.path().as_ref()?.to_str()?;
-    path.strip_prefix("/proc/")?.strip_suffix("/ns/pid")?.parse().ok()
-}
-
 fn namespace(
     kind: LinuxNamespaceType,
     path: Option<&Path>,
@@ -89,8 +78,6 @@ fn namespace(
 
 #[cfg(test)]
 mod tests {
-    use oci_spec::runtime::{LinuxBuilder, SpecBuilder};
-
     use super::*;
 
     fn shown(options: &NamespaceOption, joinable: &JoinableNamespaces) -> Vec<String> {
@@ -101,26 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn the_process_is_known_whose_pid_namespace_is_joined() {
-        let joined = |pid: Option<PathBuf>| {
-            let joinable = JoinableNamespaces { pid, ..JoinableNamespaces::default() };
-            let mut options = NamespaceOption::default();
-            options.set_pid(NamespaceMode::Target);
-            let all = namespaces(&options, &joinable, false).unwrap();
-            let linux = LinuxBuilder::default().namespaces(all).build().unwrap();
-            process_joined(&SpecBuilder::default().linux(linux).build().unwrap())
-        };
-        assert_eq!(joined(Some(pid_namespace_of(42))), Some(42));
-        assert_eq!((joined(Some("/pins/pid".into())), joined(None)), (None, None));
-    }
-
-    #[test]
     fn namespaces_are_the_pods_the_containers_a_targets_or_the_nodes() {
         let joinable = JoinableNamespaces {
             network: Some("/n".into()),
             ipc: Some("/i".into()),
             uts: Some("/u".into()),
             pid: Some("/p".into()),
+            target: None,
             user: None,
         };
         let options = |pid, ipc| {
