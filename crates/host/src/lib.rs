@@ -8,6 +8,7 @@ pub mod beneath;
 pub mod blocking;
 pub mod cgroups;
 mod descriptor_reserve;
+pub mod device_control;
 pub mod disk_usage;
 pub mod files;
 pub mod group_ownership;

@@ -17,6 +17,7 @@ mod cgroup_mount;
 mod container_root;
 mod create;
 mod delete;
+mod devices;
 mod executor;
 mod held_spec;
 mod identity;
@@ -70,6 +71,8 @@ pub(crate) enum HelperError {
     Seccomp(#[from] crate::seccomp::SeccompError),
     #[error(transparent)]
     Cgroup(#[from] oarsman_host::cgroups::CgroupError),
+    #[error(transparent)]
+    Devices(#[from] oarsman_host::device_control::DeviceControlError),
 }
 
 impl HelperError {

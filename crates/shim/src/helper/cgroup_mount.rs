@@ -15,6 +15,9 @@ use rustix::mount::MountAttrFlags;
 
 use super::binds::PreparedBind;
 
+#[cfg(test)]
+mod tests;
+
 /// A mount of control groups that libcontainer has made an empty directory in memory for.
 #[derive(Debug)]
 pub(super) struct CgroupMount {
@@ -29,19 +32,24 @@ pub(super) fn is_cgroup(mount: &Mount) -> bool {
     mount.typ().as_deref() == Some("cgroup")
 }
 
+/// The trees of v1 with the names of their controllers. One with a name and no controller, such as systemd's, has no group for the container.
+fn with_controllers(all: &[Hierarchy]) -> Vec<(&Hierarchy, &[String])> {
+    let of_v1 = all.iter().filter_map(|one| match &one.kind {
+        HierarchyKind::V1(names) => Some((one, names.as_slice())),
+        HierarchyKind::V2 => None,
+    });
+    of_v1.filter(|(_, names)| names.iter().any(|name| !name.contains('='))).collect()
+}
+
 impl CgroupMount {
     /// Takes over a mount of the control groups of a container; none where libcontainer is to make it.
     pub(super) fn take(mount: &mut Mount, group: &Path) -> io::Result<Option<Self>> {
         let all = hierarchies(&mounts::current()?);
-        let names = |one: &Hierarchy| match &one.kind {
-            HierarchyKind::V1(names) => Some(names.clone()),
-            HierarchyKind::V2 => None,
-        };
-        // A tree with a name and no controller, such as systemd's, has no group for the container.
-        let of_controllers = all.iter().filter_map(|one| Some((one, names(one)?)));
-        let of_controllers: Vec<_> = of_controllers
-            .filter(|(_, names)| names.iter().any(|name| !name.contains('=')))
-            .collect();
+        Self::of(&all, mount, group)
+    }
+
+    fn of(all: &[Hierarchy], mount: &mut Mount, group: &Path) -> io::Result<Option<Self>> {
+        let of_controllers = with_controllers(all);
         if of_controllers.is_empty() {
             return Ok(None);
         }
@@ -53,7 +61,7 @@ impl CgroupMount {
             is_read_only: options.iter().any(|option| option == "ro"),
         };
         for (hierarchy, names) in of_controllers {
-            taken.add(hierarchy, &names, group)?;
+            taken.add(hierarchy, names, group)?;
         }
         let options = ["nosuid", "noexec", "nodev", "mode=755"].map(str::to_owned).to_vec();
         mount.set_typ(Some("tmpfs".to_owned())).set_source(Some("tmpfs".into()));

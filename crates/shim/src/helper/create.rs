@@ -8,11 +8,12 @@ use libcontainer::container::Container;
 use libcontainer::container::builder::ContainerBuilder;
 use libcontainer::syscall::syscall::SyscallType;
 use oci_spec::runtime::{LinuxIdMapping, Process, Spec};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::container_root::ContainerRoot;
 use super::executor::ProcessExecutor;
 use super::user_namespace::ContainerUsers;
-use super::{ExecStep, HelperError, held_spec, identity};
+use super::{ExecStep, HelperError, devices, held_spec, identity};
 use crate::directory::{ContainerDirectory, ShimDirectory};
 use crate::file_io::{read_json, write_json};
 use crate::protocol::CreateRequest;
@@ -40,12 +41,26 @@ pub(super) fn create(
         (process.terminal() == Some(true)).then(|| directory.path().join("create.console"));
     let container = builder(shim, id)?.with_executor(executor).with_console_socket(console);
     let container = container.as_init(&bundle).with_systemd(false).with_detach(true).build()?;
+    let pid = pid_of(container.pid().map(|pid| pid.as_raw()))?;
+    control_devices(&request.spec, pid)?;
     if let (Some(root), Some(known)) = (root, spec.root_mut()) {
         // An exec looks for it on the host.
         known.set_path(root);
         write_bundle(&bundle, &spec)?;
     }
-    pid_of(container.pid().map(|pid| pid.as_raw()))
+    Ok(pid)
+}
+
+/// Its process waits to be started, and does not outlive a failure.
+fn control_devices(spec: &Spec, pid: u32) -> Result<(), HelperError> {
+    let controlled = devices::control(spec, pid);
+    if controlled.is_err()
+        && let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+    {
+        // It is our child, so that its number is still its own.
+        kill_process(pid, Signal::KILL).unwrap_or_default();
+    }
+    controlled
 }
 
 fn write_bundle(bundle: &Path, spec: &Spec) -> Result<(), HelperError> {

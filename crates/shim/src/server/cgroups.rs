@@ -10,6 +10,9 @@ use oarsman_host::mounts;
 use super::exec::move_into;
 use super::reap::kill_process;
 
+#[cfg(test)]
+mod tests;
+
 /// How often the leftovers of an exec are moved into the container's group: they may be forking.
 const MOST_MOVES: usize = 5;
 
@@ -23,17 +26,20 @@ pub(super) struct ContainerCgroups {
 
 impl ContainerCgroups {
     pub(super) fn discover() -> io::Result<Self> {
-        let all = hierarchies(&mounts::current()?);
+        Ok(Self::among(&hierarchies(&mounts::current()?)))
+    }
+
+    fn among(all: &[Hierarchy]) -> Self {
         let of = |controller: &str| {
             let has = |h: &&Hierarchy| matches!(&h.kind, HierarchyKind::V1(names) if names.iter().any(|name| name == controller));
             all.iter().find(has).cloned()
         };
         let unified = || all.iter().find(|h| h.kind == HierarchyKind::V2).cloned();
         let is_v1 = of("memory").is_some();
-        Ok(Self {
+        Self {
             processes: if is_v1 { of("freezer").or_else(|| of("devices")) } else { unified() },
             memory: of("memory").or_else(unified),
-        })
+        }
     }
 
     /// The directory of an exec's own group. In v2 it is allowed below a group with processes because it has no controllers.

@@ -14,10 +14,12 @@ use oarsman_host::namespaces::{NamespaceKind, enter_new, isolate_mounts};
 use oarsman_shim::{helper, shim};
 
 mod basics;
+mod devices;
 mod execs;
 mod failures;
 mod isolation;
 mod mounts;
+mod one_tree;
 mod pod;
 mod recording;
 mod sharing;
@@ -38,6 +40,9 @@ fn main() -> ExitCode {
     }
     enter_new(&[NamespaceKind::Mount]).unwrap();
     isolate_mounts().unwrap();
+    if one_tree::is_inside() {
+        one_tree::enter();
+    }
     let conclusion = libtest_mimic::run(&options, cases());
     pod::remove_cgroups();
     conclusion.exit_code()
@@ -46,6 +51,7 @@ fn main() -> ExitCode {
 fn cases() -> Vec<Trial> {
     let all = [
         basics::cases(),
+        devices::cases(),
         execs::cases(),
         failures::cases(),
         isolation::cases(),
@@ -53,6 +59,7 @@ fn cases() -> Vec<Trial> {
         recording::cases(),
         sharing::cases(),
         streams::cases(),
+        if one_tree::is_inside() { one_tree::inside_cases() } else { one_tree::cases() },
     ];
     all.into_iter().flatten().collect()
 }

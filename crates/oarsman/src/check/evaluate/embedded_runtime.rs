@@ -20,6 +20,13 @@ pub(super) fn evaluate(facts: &EmbeddedRuntimeFacts) -> Vec<Finding> {
             "run this as root, on a kernel with nf_tables (modprobe nf_tables)",
         )),
     }
+    if let Some(error) = &facts.uncontrolled_devices {
+        findings.push(Finding::problem(
+            "devices",
+            format!("containers are refused, because they could use all devices of this machine: {error}"),
+            "run as root, on a kernel with CONFIG_BPF_SYSCALL and CONFIG_CGROUP_BPF; in a container, start that with --privileged",
+        ));
+    }
     findings
 }
 

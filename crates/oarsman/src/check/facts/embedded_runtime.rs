@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use oarsman_host::cgroups::hierarchies;
+use oarsman_host::{device_control, mounts};
 use oarsman_pod_network::{NetworkFinding, find_obstacles};
 
 use crate::runtime_endpoint::embedded_directory;
@@ -11,6 +13,8 @@ use crate::runtime_endpoint::embedded_directory;
 pub(crate) struct EmbeddedRuntimeFacts {
     /// What stands in the way of pods' packets, or why the kernel does not tell.
     pub(crate) obstacles: Result<Vec<NetworkFinding>, String>,
+    /// Why it could not be controlled which devices containers use.
+    pub(crate) uncontrolled_devices: Option<String>,
 }
 
 impl EmbeddedRuntimeFacts {
@@ -19,6 +23,16 @@ impl EmbeddedRuntimeFacts {
         // Before the first start there is no directory, and names follow from the path without links.
         let directory = embedded_directory(root);
         let directory = directory.canonicalize().unwrap_or(directory);
-        Self { obstacles: find_obstacles(&directory).map_err(|error| error.to_string()) }
+        Self {
+            obstacles: find_obstacles(&directory).map_err(|error| error.to_string()),
+            uncontrolled_devices: find_uncontrolled_devices(),
+        }
     }
+}
+
+/// Without a tree of version 1 for devices it takes a program in the kernel. One is tried, and attached to nothing.
+fn find_uncontrolled_devices() -> Option<String> {
+    let all = hierarchies(&mounts::current().unwrap_or_default());
+    let is_controlled = !device_control::takes_programs(&all);
+    if is_controlled { None } else { device_control::probe().err().map(|error| error.to_string()) }
 }

@@ -40,7 +40,15 @@ fn failed(code: ErrorCode, message: &str) -> RuntimeSearch {
 }
 
 fn embedded(obstacles: Result<Vec<NetworkFinding>, String>) -> RuntimeSearch {
-    RuntimeSearch::Embedded(EmbeddedRuntimeFacts { obstacles })
+    RuntimeSearch::Embedded(EmbeddedRuntimeFacts { obstacles, uncontrolled_devices: None })
+}
+
+fn without_device_control() -> RuntimeSearch {
+    let error = "cannot load a program that controls devices: Invalid argument";
+    RuntimeSearch::Embedded(EmbeddedRuntimeFacts {
+        obstacles: Ok(Vec::new()),
+        uncontrolled_devices: Some(error.to_owned()),
+    })
 }
 
 #[test]
@@ -62,6 +70,7 @@ fn problems_of_a_runtime_are_reported_with_the_fix() {
             &[(Problem, "cannot be used: operation not permitted")],
             "as root",
         ),
+        (without_device_control(), &[(Problem, "Invalid argument")], "CONFIG_CGROUP_BPF"),
         (
             RuntimeSearch::Nowhere(vec!["/run/a.sock".to_owned()]),
             &[(Problem, "looked at /run/a.sock")],
