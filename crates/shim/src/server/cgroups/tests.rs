@@ -41,7 +41,7 @@ fn machine(kind: HierarchyKind, files: &[(&str, &str)]) -> (TempDir, ContainerCg
 fn each_layout_has_a_tree_for_processes_and_one_for_memory() {
     let v2 = HierarchyKind::V2;
     let rows: [(&[HierarchyKind], Option<&str>, Option<&str>); 6] = [
-        (&[v2.clone()], Some("/0"), Some("/0")),
+        (std::slice::from_ref(&v2), Some("/0"), Some("/0")),
         (&[v1(&["name=systemd"]), v2.clone()], Some("/1"), Some("/1")),
         (
             &[v1(&["memory"]), v1(&["devices"]), v1(&["freezer"]), v2.clone()],
@@ -50,7 +50,7 @@ fn each_layout_has_a_tree_for_processes_and_one_for_memory() {
         ),
         (&[v1(&["cpu", "cpuacct"]), v1(&["memory"]), v1(&["devices"])], Some("/2"), Some("/1")),
         // Beside v1 the tree of version 2 has no processes of containers.
-        (&[v1(&["memory"]), v2], None, Some("/0")),
+        (&[v1(&["memory"]), v2.clone()], None, Some("/0")),
         (&[], None, None),
     ];
     for (kinds, processes, memory) in rows {
