@@ -131,7 +131,7 @@ fn why_not_attached(error: &io::Error) -> &'static str {
 
 /// Whether it takes programs to control devices here: no tree of v1 has the controller.
 pub fn takes_programs(all: &[Hierarchy]) -> bool {
-    !all.iter().any(|hierarchy| has_controller(hierarchy))
+    !all.iter().any(has_controller)
 }
 
 /// Whether a tree of v1 has the controller of devices.
