@@ -145,7 +145,9 @@ fn a_group_takes_as_many_rules_as_a_container_can_have() {
     let accesses = ["rwm", "r", "rw", "m"];
     let rule = |number: i32| {
         let at = usize::try_from(number).unwrap();
-        let (kind, access) = (kinds[at % 2], accesses[at / 2 % 4]);
+        // The kernel takes seconds for as many that are about a part.
+        let access = if at < 200 { accesses[at / 2 % 4] } else { "rwm" };
+        let kind = kinds[at % 2];
         (number % 7 != 0, kind, number % 250, number / 3, access)
     };
     let mut all: Vec<_> = (2..4096).map(rule).collect();

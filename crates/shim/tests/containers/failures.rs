@@ -97,7 +97,10 @@ async fn killed_shim(pod: Pod) {
 /// machine of any speed and load.
 async fn undisturbed_helper(pod: &Pod) -> Duration {
     let mut shortest = Duration::MAX;
-    for _ in 0..5 {
+    for round in 0..50 {
+        if round >= 5 && shortest < Duration::MAX {
+            break;
+        }
         let shim = pod.shim;
         let is_done = Arc::new(AtomicBool::new(false));
         let done = Arc::clone(&is_done);
@@ -107,6 +110,7 @@ async fn undisturbed_helper(pod: &Pod) -> Duration {
         shortest = shortest.min(watcher.join().unwrap());
         pod.client.delete("one").await.unwrap();
     }
+    assert!(shortest < Duration::MAX, "every helper was seen too late");
     shortest
 }
 

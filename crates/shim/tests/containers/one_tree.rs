@@ -2,14 +2,13 @@
 //! tree may have no controllers there, so that nothing is limited, but devices are controlled and groups are killed.
 
 use std::path::Path;
-use std::process::Command;
 
 use libtest_mimic::{Failed, Trial};
 use oarsman_host::{device_control, namespaces};
 use rustix::mount::{MountFlags, mount};
 use serde_json::json;
 
-use crate::pod::{Pod, case};
+use crate::pod::{DEADLINE, Pod, case};
 
 /// Set for the process that has one tree.
 const INSIDE: &str = "OARSMAN_TEST_CONTAINERS_ON_ONE_TREE";
@@ -30,7 +29,15 @@ pub(crate) fn inside_cases() -> Vec<Trial> {
     vec![case("a_container_whose_devices_cannot_be_controlled_is_refused", uncontrolled)]
 }
 
-/// The cases that do not need controllers, in a process of their own.
+/// What needs a controller, and what measures times while all others run.
+const SKIPPED: [&str; 4] = [
+    "a_container_that_ran_out_of_memory_says_so",
+    "limits_can_be_changed",
+    "a_helper_killed_at_any_step_leaves_nothing",
+    "how_long_a_container_takes",
+];
+
+/// All other cases, in a process of their own.
 pub(crate) fn cases() -> Vec<Trial> {
     let name = "what_needs_no_controller_is_the_same_on_one_tree";
     // Why the kernel cannot do it is told by the tests of the crate `host`.
@@ -39,9 +46,14 @@ pub(crate) fn cases() -> Vec<Trial> {
 }
 
 fn run_inside() -> Result<(), Failed> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.env(INSIDE, "1").args(["--skip", "a_container_that_ran_out_of_memory_says_so"]);
-    let output = command.args(["--skip", "limits_can_be_changed"]).output()?;
+    let mut command = tokio::process::Command::new(std::env::current_exe()?);
+    command.env(INSIDE, "1").kill_on_drop(true);
+    for skipped in SKIPPED {
+        command.args(["--skip", skipped]);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let output = runtime
+        .block_on(async { tokio::time::timeout(DEADLINE * 8, command.output()).await })??;
     let said = String::from_utf8_lossy(&output.stdout);
     match output.status.success() && said.contains("a_container_whose_devices") {
         true => Ok(()),

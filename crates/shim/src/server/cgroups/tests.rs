@@ -40,21 +40,21 @@ fn machine(kind: HierarchyKind, files: &[(&str, &str)]) -> (TempDir, ContainerCg
 #[test]
 fn each_layout_has_a_tree_for_processes_and_one_for_memory() {
     let v2 = HierarchyKind::V2;
-    let rows: [(&[HierarchyKind], Option<&str>, Option<&str>); 6] = [
-        (std::slice::from_ref(&v2), Some("/0"), Some("/0")),
-        (&[v1(&["name=systemd"]), v2.clone()], Some("/1"), Some("/1")),
+    let rows: [(Vec<HierarchyKind>, Option<&str>, Option<&str>); 6] = [
+        (vec![v2.clone()], Some("/0"), Some("/0")),
+        (vec![v1(&["name=systemd"]), v2.clone()], Some("/1"), Some("/1")),
         (
-            &[v1(&["memory"]), v1(&["devices"]), v1(&["freezer"]), v2.clone()],
+            vec![v1(&["memory"]), v1(&["devices"]), v1(&["freezer"]), v2.clone()],
             Some("/2"),
             Some("/0"),
         ),
-        (&[v1(&["cpu", "cpuacct"]), v1(&["memory"]), v1(&["devices"])], Some("/2"), Some("/1")),
+        (vec![v1(&["cpu", "cpuacct"]), v1(&["memory"]), v1(&["devices"])], Some("/2"), Some("/1")),
         // Beside v1 the tree of version 2 has no processes of containers.
-        (&[v1(&["memory"]), v2.clone()], None, Some("/0")),
-        (&[], None, None),
+        (vec![v1(&["memory"]), v2], None, Some("/0")),
+        (vec![], None, None),
     ];
     for (kinds, processes, memory) in rows {
-        let found = ContainerCgroups::among(&trees(kinds));
+        let found = ContainerCgroups::among(&trees(&kinds));
         let root = |tree: Option<Hierarchy>| tree.map(|tree| tree.root);
         assert_eq!(root(found.processes), processes.map(PathBuf::from), "{kinds:?}");
         assert_eq!(root(found.memory), memory.map(PathBuf::from), "{kinds:?}");
