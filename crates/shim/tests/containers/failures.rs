@@ -178,12 +178,17 @@ fn left_of_containers(pod: &Pod) -> Vec<String> {
 
 async fn killed_helpers(pod: Pod) {
     const ROUNDS: u32 = 60;
+    /// Fewer kills that came in time would show little. On a machine under load more of them come too late.
+    const LEAST: u32 = 11;
     let shortest = undisturbed_helper(&pod).await;
     let (mut refused, mut created) = (0, 0);
-    for round in 0..ROUNDS {
+    for round in 0..10 * ROUNDS {
+        if round >= ROUNDS && refused >= LEAST {
+            break;
+        }
         let shim = pod.shim;
         // From right after its start to its end, or a little later.
-        let delay = shortest * round / (ROUNDS - 10);
+        let delay = shortest * (round % ROUNDS) / (ROUNDS - 10);
         let killer = watch(move || kill_helper(shim, delay));
         match pod.client.create(pod.container("one", "exit 1").request()).await {
             Ok(_) => created += 1,
@@ -200,7 +205,7 @@ async fn killed_helpers(pod: Pod) {
             .await;
     }
     println!("{refused} refused, {created} created, {shortest:?} undisturbed");
-    assert!(refused > 10, "{refused} refused, {created} created, {shortest:?} undisturbed");
+    assert!(refused >= LEAST, "{refused} refused, {created} created, {shortest:?} undisturbed");
     pod.close().await;
 }
 
