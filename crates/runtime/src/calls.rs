@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use oarsman_clock::Clock;
 use oarsman_cri::{
     CriError, ErrorCode, EventStream, InfoTarget, Result, Runtime, StreamingEndpoint,
@@ -12,9 +11,9 @@ use oarsman_cri::{
 use oarsman_cri_types::v1 as cri;
 use oarsman_pod_network::HostChange;
 use oarsman_seam::async_trait;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::error::{EmbeddedRuntimeError, Outcome};
+use crate::events;
 use crate::inner::{RuntimeInner, to_the_end};
 use crate::settings::EmbeddedRuntimeSettings;
 
@@ -224,15 +223,8 @@ impl Runtime for EmbeddedRuntime {
         of("PortForward", &id, self.inner.port_forward(request))
     }
 
-    /// A subscriber that is too far behind is told by the end of its stream.
     async fn container_events(&self) -> Result<EventStream> {
-        let events = futures::stream::unfold(self.inner.events.subscribe(), |mut events| async {
-            match events.recv().await {
-                Ok(event) => Some((Ok(event), events)),
-                Err(RecvError::Closed | RecvError::Lagged(_)) => None,
-            }
-        });
-        Ok(events.boxed())
+        Ok(events::stream(self.inner.events.subscribe()))
     }
 
     async fn container_stats(&self, id: &str) -> Result<cri::ContainerStats> {

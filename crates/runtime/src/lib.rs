@@ -9,6 +9,7 @@ mod container_create;
 mod container_files;
 mod containers;
 mod error;
+mod events;
 mod ids;
 mod images;
 mod info;

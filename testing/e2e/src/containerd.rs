@@ -141,7 +141,9 @@ impl Harness for ContainerdHarness {
 
     fn may_lack(&self) -> &[&'static str] {
         match self.flavour {
-            ContainerdFlavour::Built | ContainerdFlavour::Absent => &[],
+            ContainerdFlavour::Built
+            | ContainerdFlavour::OarsmanCri
+            | ContainerdFlavour::Absent => &[],
             ContainerdFlavour::Debian => &["GetContainerEvents", "RealContainers"],
         }
     }
