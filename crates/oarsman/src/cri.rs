@@ -2,6 +2,7 @@
 //!
 //! Containers are held by their shims: they go on when this process ends, however that happens, and the next one finds them again.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -17,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use oarsman_clock::Clock;
 use oarsman_cri::{Deadlines, RemoteRuntime, Runtime};
-use oarsman_runtime::EmbeddedRuntime;
+use oarsman_runtime::{EmbeddedRuntime, OciHandler};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +56,9 @@ pub(crate) struct Flags {
     /// Below which everything of this runtime lies; `oarsman image --root-dir` works on its images.
     #[arg(long, value_name = "DIR", default_value = ROOT)]
     root_dir: PathBuf,
+    /// A runtime handler beside the default one, by the path of its OCI runtime, such as `runc=/usr/sbin/runc`; for pods whose RuntimeClass names it.
+    #[arg(long = "runtime-handler", value_name = "NAME=PATH")]
+    handlers: Vec<OciHandler>,
     /// How much is logged: 4 and more for those who look for a fault.
     #[arg(long, short, default_value_t = 2)]
     v: u32,
@@ -81,10 +85,14 @@ impl Flags {
 pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let root = machine::canonical_root(&flags.root_dir)?;
     lock::prepare_root(&root)?;
+    let mut names = BTreeSet::new();
+    if let Some(twice) = flags.handlers.iter().find(|it| !names.insert(&it.name)) {
+        bail!("--runtime-handler {}: there is one of that name already", twice.name);
+    }
     let logging = flags.logging();
     let is_on_stderr = logging.file.is_none();
     let _log = logging.start(clock).context("cannot start the log")?;
-    let Err(error) = threads::block_on(serve_until_signalled(&flags.listen, &root, clock)) else {
+    let Err(error) = threads::block_on(serve_until_signalled(flags, &root, clock)) else {
         return Ok(ExitCode::SUCCESS);
     };
     tracing::error!(
@@ -95,11 +103,12 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }
 }
 
-async fn serve_until_signalled(listen: &str, root: &Path, clock: &Arc<dyn Clock>) -> Result<()> {
+async fn serve_until_signalled(flags: &Flags, root: &Path, clock: &Arc<dyn Clock>) -> Result<()> {
+    let listen = flags.listen.as_str();
     let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
     let directory = embedded_directory(root);
     let runtime = tokio::select! {
-        opened = embedded_runtime::open(&directory, clock) => opened?,
+        opened = embedded_runtime::open(&directory, &flags.handlers, clock) => opened?,
         () = ending.received() => return Ok(()),
     };
     // Only when the directory is ours: another process that has it may listen at the same socket.

@@ -7,15 +7,20 @@ use anyhow::{Context, Result};
 use oarsman_clock::Clock;
 use oarsman_cri::Runtime;
 use oarsman_demo_image as demo_image;
-use oarsman_runtime::{BuiltInImage, EmbeddedRuntime, EmbeddedRuntimeSettings};
+use oarsman_runtime::{BuiltInImage, EmbeddedRuntime, EmbeddedRuntimeSettings, OciHandler};
 
-/// Opens the runtime of a directory, which no other process may have open.
+/// Opens the runtime of a directory, which no other process may have open, with these runtime handlers besides its own.
 ///
 /// # Errors
 /// When another process has it, or the machine lacks what the runtime needs.
-pub(crate) async fn open(directory: &Path, clock: &Arc<dyn Clock>) -> Result<EmbeddedRuntime> {
+pub(crate) async fn open(
+    directory: &Path,
+    handlers: &[OciHandler],
+    clock: &Arc<dyn Clock>,
+) -> Result<EmbeddedRuntime> {
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     let settings = EmbeddedRuntimeSettings {
+        handlers: handlers.to_vec(),
         built_in_images: vec![BuiltInImage {
             name: demo_image::NAME,
             archive: demo_image::archive,

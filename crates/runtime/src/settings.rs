@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use oarsman_pod_network::PodNetworkSettings;
 use oarsman_registry::RegistrySettings;
 
+use crate::cdi;
+use crate::handlers::OciHandler;
+
 /// What the caller decides about the embedded runtime.
 #[derive(Clone, Debug)]
 pub struct EmbeddedRuntimeSettings {
@@ -17,6 +20,10 @@ pub struct EmbeddedRuntimeSettings {
     pub network: PodNetworkSettings,
     /// How registries are asked.
     pub registries: RegistrySettings,
+    /// Runtime handlers besides ours.
+    pub handlers: Vec<OciHandler>,
+    /// Where files of CDI devices are; those of a later directory count before those of an earlier one.
+    pub cdi_directories: Vec<PathBuf>,
     /// Images that are pulled from this program itself.
     pub built_in_images: Vec<BuiltInImage>,
 }
@@ -36,8 +43,15 @@ impl EmbeddedRuntimeSettings {
         let root = root.into();
         let network = PodNetworkSettings::new(&root, root.join("network"));
         let registries = RegistrySettings::of_machine();
-        let built_in_images = Vec::new();
-        Self { root, program: program.into(), network, registries, built_in_images }
+        Self {
+            root,
+            program: program.into(),
+            network,
+            registries,
+            handlers: Vec::new(),
+            cdi_directories: cdi::DIRECTORIES.map(PathBuf::from).to_vec(),
+            built_in_images: Vec::new(),
+        }
     }
 
     /// The directory below that of a runtime which has one for every sandbox.

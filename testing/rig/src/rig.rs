@@ -13,6 +13,7 @@ mod teardown;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -246,6 +247,14 @@ impl Rig {
         containerd.kill()?;
         containerd.wait()?;
         Ok(())
+    }
+
+    /// Sends SIGTERM to containerd, and waits until it has ended. Shims and containers run on.
+    ///
+    /// # Errors
+    /// When it does not end in time: it is killed then.
+    pub async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
+        self.containerd.terminate(max_wait).await
     }
 
     /// Starts a containerd that was killed, and waits until it serves CRI.

@@ -92,7 +92,7 @@ async fn open_embedded(
     panics: &TaskPanics,
 ) -> Result<AgentRuntime> {
     let directory = embedded_directory(&settings.root);
-    let runtime = embedded_runtime::open(&directory, clock).await?;
+    let runtime = embedded_runtime::open(&directory, &settings.runtime_handlers, clock).await?;
     // Only other clients need the socket.
     let told = |error: &anyhow::Error| {
         let (path, error) = (directory.display(), format!("{error:#}"));

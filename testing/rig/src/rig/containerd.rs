@@ -3,13 +3,15 @@
 use std::env;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::parts::Parts;
+use crate::process;
 use crate::rig::RigLayout;
 
 /// The process, if it runs.
@@ -47,6 +49,13 @@ impl ContainerdProcess {
         let status = process.try_wait()?;
         ensure!(status.is_none(), "containerd has ended: {status:?}");
         Ok(())
+    }
+
+    /// Sends SIGTERM, and waits until it has ended.
+    pub(super) async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
+        let child = self.take().context("the runtime does not run")?;
+        let ended = process::terminate(child, max_wait).await?;
+        ended.with_context(|| format!("the runtime did not end within {max_wait:?}"))
     }
 
     /// Stops it by SIGSTOP, and waits until all its threads have stopped.
