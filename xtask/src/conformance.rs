@@ -77,7 +77,7 @@ pub(crate) fn run(root: &Path, arguments: &ConformanceArguments) -> ExitCode {
             "the embedded runtime is in our program: --kubelet oarsman"
         )));
     }
-    let ready = || prepare(root, arguments.kubelet);
+    let ready = || prepare(root, arguments);
     namespace::run_after(ready, || exit_code(inside(root, arguments)))
 }
 
@@ -92,11 +92,14 @@ fn exit_code(outcome: Result<()>) -> ExitCode {
 }
 
 /// Everything that needs a network.
-fn prepare(root: &Path, kubelet: KubeletKind) -> Result<()> {
+fn prepare(root: &Path, arguments: &ConformanceArguments) -> Result<()> {
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
     kubernetes::prepare(&suite::PROGRAMS)?;
     parts::conformance::prepare()?;
-    kubelet.prepare(root)
+    if arguments.runtime.is_ours() {
+        KubeletKind::Oarsman.prepare(root)?;
+    }
+    arguments.kubelet.prepare(root)
 }
 
 #[tokio::main]
@@ -106,8 +109,8 @@ async fn inside(root: &Path, arguments: &ConformanceArguments) -> Result<()> {
     let kept = make_directory(arguments)?;
     let unfinished = record::unfinished(&cache()?, arguments.subject());
     let earlier = arguments.resume.then(|| record::read(&unfinished)).transpose()?;
-    let flavour = arguments.runtime.flavour();
-    let rig = Rig::start(RigOptions { flavour, ..RigOptions::default() }).await?;
+    let (flavour, program) = (arguments.runtime.flavour(), Some(KubeletKind::Oarsman.program()?));
+    let rig = Rig::start(RigOptions { flavour, program, ..RigOptions::default() }).await?;
     rig.import(&test_images(&rig)?).await?;
     let cluster = ControlPlane::start(&rig).await?;
     let began = versions::time()?;
@@ -148,9 +151,7 @@ async fn against(
     (kept, done): (&Path, &[TestResult]),
 ) -> Result<(ConformanceReport, Duration)> {
     let which = arguments.kubelet.implementation()?;
-    let settings = arguments.runtime.settings();
-    let options = KubeletOptions { settings, ..KubeletOptions::default() };
-    let agent = oarsman_rig::Kubelet::new(rig, cluster, &which, &options)?;
+    let agent = oarsman_rig::Kubelet::new(rig, cluster, &which, &KubeletOptions::default())?;
     rig.prepare_agent(agent.root())?;
     agent.start()?;
     let ran = async {
@@ -167,8 +168,8 @@ async fn against(
     let ran = ran.await;
     // The agent's log is needed most after a failure.
     fs::copy(agent.log(), kept.join("kubelet.log"))?;
-    if arguments.runtime == TestedRuntime::Containerd {
-        fs::copy(rig.log(), kept.join("containerd.log"))?;
+    if rig.flavour().has_socket() {
+        fs::copy(rig.log(), kept.join("runtime.log"))?;
     }
     let took = ran.with_context(|| format!("see {}", kept.display()))?;
     agent.terminate(ENDING).await?;

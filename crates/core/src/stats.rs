@@ -1,5 +1,5 @@
-//! What the node, its pods and containers use: the kernel's files as numbers, and the numbers as `/stats/summary`, `/metrics/resource` and
-//! `/metrics/cadvisor` show them.
+//! What the node, its pods and containers use: the kernel's files as numbers, and the numbers as `/stats/summary`, `/metrics/resource`,
+//! `/metrics/cadvisor` and CRI show them.
 //!
 //! Nothing is read here. `crates/host` reads the files of the control groups and of `/proc`; the parsers take their text. What the kernel
 //! does not tell is absent, never zero.
@@ -8,6 +8,7 @@ mod cadvisor_metrics;
 mod cgroup_files;
 mod cgroup_stats;
 mod cpu_rates;
+mod cri_metrics;
 mod file_systems;
 mod measured_pods;
 mod pressure;
@@ -30,6 +31,9 @@ pub use cgroup_stats::{
     MemoryUsage,
 };
 pub use cpu_rates::{CpuRates, FIRST_WINDOW};
+pub use cri_metrics::{
+    CriMetricLabels, cri_group_metrics, cri_interface_metrics, cri_metric_descriptors,
+};
 pub use file_systems::FileSystemStats;
 pub use measured_pods::{
     ContainerToMeasure, PodReading, PodToMeasure, container_id_of_cgroup, measured_pod,

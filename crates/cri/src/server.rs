@@ -2,6 +2,7 @@
 
 mod image_service;
 mod runtime_service;
+mod streamed_lists;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -115,11 +116,15 @@ fn shutting_down() -> Status {
 }
 
 /// Implements a generated service. Each function takes the bare message, may use `?` on what the
-/// runtime says, and ends in the bare answer; the macro adds what gRPC wants around them. What
-/// follows the functions goes into the implementation as it is.
+/// runtime says, and ends in the bare answer; the macro adds what gRPC wants around them. Those after `streams` end in a list and
+/// the function that makes a message of a part of it. What follows the functions goes into the implementation as it is.
 macro_rules! implement {
     ($service:ident {
         $(fn $rpc:ident($this:ident, $request:ident: $message:ty) -> $answer:ty { $($body:tt)* })*
+    } streams {
+        $(fn $list:ident($list_this:ident, $list_request:ident: $list_message:ty) -> $part:ty {
+            $($list_body:tt)*
+        })*
     } $($as_it_is:tt)*) => {
         #[tonic::async_trait]
         impl $service for $crate::server::RuntimeServer {
@@ -129,6 +134,17 @@ macro_rules! implement {
             ) -> std::result::Result<tonic::Response<$answer>, tonic::Status> {
                 let $request = $request.into_inner();
                 $this.answer(async { Ok({ $($body)* }) }).await
+            })*
+            $(async fn $list(
+                &$list_this,
+                $list_request: tonic::Request<$list_message>,
+            ) -> std::result::Result<tonic::Response<tonic::codegen::BoxStream<$part>>, tonic::Status>
+            {
+                let $list_request = $list_request.into_inner();
+                $list_this.answer(async {
+                    let (list, message) = { $($list_body)* };
+                    Ok($crate::server::streamed_lists::in_pieces(list, message))
+                }).await
             })*
             $($as_it_is)*
         }

@@ -194,7 +194,7 @@ impl Agent {
         let mut tasks = Tasks::new(panics.clone());
         let commands = self.commands.clone();
         tasks.spawn(TaskName::SystemdWatchdog, move || {
-            systemd.clone().run_watchdog(commands.clone())
+            systemd.clone().watch_agent(commands.clone())
         });
         if let Some(exporter) = self.span_exporter {
             tasks.spawn(TaskName::SpanExporter, move || {

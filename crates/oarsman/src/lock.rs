@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-pub(crate) use directories::prepare_root;
+pub(crate) use directories::{prepare_directory, prepare_root};
 
 /// The directory of the lock files of runtimes.
 const RUNTIMES: &str = "/run/oarsman";

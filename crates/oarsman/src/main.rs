@@ -5,7 +5,9 @@ mod check;
 mod commands;
 mod connection_holder;
 mod control_sequences;
+mod cri;
 mod cri_server;
+mod embedded_runtime;
 mod kubelet;
 mod local_api;
 mod lock;
@@ -41,6 +43,8 @@ struct Arguments {
 enum Command {
     /// Tell what this machine lacks to run pods, each with the fix.
     Check(Box<check::Flags>),
+    /// Run containers for a kubelet, crictl or another client of CRI.
+    Cri(Box<cri::Flags>),
     /// Look after this node's pods, as the Go kubelet does.
     #[command(disable_help_flag = true)]
     Kubelet(kubelet::KubeletArguments),
@@ -72,6 +76,7 @@ fn run_command() -> ExitCode {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let done = match command() {
         Command::Check(flags) => check::run(&flags, &*clock),
+        Command::Cri(flags) => cri::run(&flags, &clock),
         Command::Kubelet(words) => kubelet::run(&words, &clock),
         Command::Run(flags) => run::run(&flags, &clock),
         Command::HoldConnections => connection_holder::run_holder().map(|()| ExitCode::SUCCESS),

@@ -160,6 +160,7 @@ impl Flags {
             node_status: node_status_config(&root, &node_name),
             node_name,
             runtime_endpoint,
+            runtime_handlers: Vec::new(),
             image_endpoint: None,
             tracing: None,
             request_timeout: Duration::from_secs(120),

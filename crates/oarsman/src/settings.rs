@@ -12,6 +12,7 @@ use oarsman_core::image::providers::CredentialProvider;
 use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::user_namespace::UserNamespaceSettings;
+use oarsman_runtime::OciHandler;
 use oarsman_spans::TracingSettings;
 use oarsman_state::CheckpointKeys;
 
@@ -31,6 +32,8 @@ pub(crate) struct AgentSettings {
     /// What the Node object says, and the values that pods read of their node.
     pub(crate) node_status: NodeStatusConfig,
     pub(crate) runtime_endpoint: RuntimeEndpoint,
+    /// The handlers of the embedded runtime besides its own.
+    pub(crate) runtime_handlers: Vec<OciHandler>,
     pub(crate) image_endpoint: Option<String>,
     /// Where spans are sent, if any is sampled.
     pub(crate) tracing: Option<TracingSettings>,

@@ -40,30 +40,35 @@ impl SystemdNotifier {
         Self { socket, watchdog_interval: beat.map(|usec| Duration::from_micros(usec / 2)) }
     }
 
-    /// Sends that the agent is ready.
+    /// Sends that the program is ready.
     pub(crate) fn ready(&self) {
         self.notify("READY=1");
     }
 
-    /// What sends that the agent ends.
+    /// What sends that the program ends.
     pub(crate) fn notify_stopping_on_drop(&self) -> StoppingNotifier {
         StoppingNotifier(self.clone())
     }
 
     /// Sends watchdog notifications for as long as the agent answers.
-    pub(crate) async fn run_watchdog(self, agent: mpsc::Sender<AgentCommand>) {
+    pub(crate) async fn watch_agent(self, agent: mpsc::Sender<AgentCommand>) {
+        self.run_watchdog("supervisor", move || agent_answers(agent.clone())).await;
+    }
+
+    /// Sends watchdog notifications for as long as a task answers in time.
+    pub(crate) async fn run_watchdog<F>(self, task: &'static str, answers: impl Fn() -> F)
+    where
+        F: Future<Output = bool>,
+    {
         let Some(beat) = self.watchdog_interval else { return std::future::pending().await };
         let mut beats = interval(beat);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             beats.tick().await;
-            if timeout(beat, agent_answers(&agent)).await == Ok(true) {
+            if timeout(beat, answers()).await == Ok(true) {
                 self.notify("WATCHDOG=1");
             } else {
-                tracing::error!(
-                    task = "supervisor",
-                    "agent loop does not answer, systemd watchdog not notified"
-                );
+                tracing::error!(task, "main loop does not answer, systemd watchdog not notified");
             }
         }
     }
@@ -77,7 +82,7 @@ impl SystemdNotifier {
     }
 }
 
-/// Sends that the agent ends when it is dropped.
+/// Sends that the program ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct StoppingNotifier(SystemdNotifier);
 
@@ -87,7 +92,7 @@ impl Drop for StoppingNotifier {
     }
 }
 
-async fn agent_answers(agent: &mpsc::Sender<AgentCommand>) -> bool {
+async fn agent_answers(agent: mpsc::Sender<AgentCommand>) -> bool {
     let (tell, answer) = oneshot::channel();
     agent.send(AgentCommand::Ping(tell)).await.is_ok() && answer.await.is_ok()
 }
@@ -159,7 +164,7 @@ mod tests {
             drop(unanswered);
         };
         tokio::select! {
-            () = systemd.run_watchdog(agent) => {}
+            () = systemd.watch_agent(agent) => {}
             () = answering => {}
         }
         assert_eq!([received(&listener), received(&listener)], ["WATCHDOG=1", "WATCHDOG=1"]);

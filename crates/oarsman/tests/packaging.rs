@@ -28,15 +28,15 @@ fn setting<'a>(unit: &'a str, name: &str) -> &'a str {
 fn words(unit: &str) -> Vec<String> {
     let mut words = setting(unit, "ExecStart").split_whitespace();
     assert_eq!(words.next(), Some("/usr/local/bin/oarsman"));
-    let words = words.filter(|word| *word != "$OARSMAN_FLAGS");
+    let words = words.filter(|word| !word.starts_with('$'));
     words.map(|word| word.replace("%i", "web")).collect()
 }
 
 /// Whether a command accepts these arguments.
 type AcceptsArguments = fn(&[String]) -> bool;
 
-/// Whether `oarsman run` accepts these arguments: all are parsed before `--help`, the last one, is obeyed.
-fn run_accepts(words: &[String]) -> bool {
+/// Whether `oarsman run` or `oarsman cri` accepts these arguments: all are parsed before `--help`, the last one, is obeyed.
+fn command_accepts(words: &[String]) -> bool {
     let program = env!("CARGO_BIN_EXE_oarsman");
     Command::new(program).args(words).arg("--help").output().unwrap().status.success()
 }
@@ -47,8 +47,11 @@ fn kubelet_accepts(words: &[String]) -> bool {
 
 #[test]
 fn the_program_takes_the_flags_of_the_units() {
-    let units: [(&str, AcceptsArguments); 2] =
-        [("oarsman.service", kubelet_accepts), ("oarsman-run@.service", run_accepts)];
+    let units: [(&str, AcceptsArguments); 3] = [
+        ("oarsman.service", kubelet_accepts),
+        ("oarsman-run@.service", command_accepts),
+        ("oarsman-cri.service", command_accepts),
+    ];
     for (name, takes) in units {
         let mut words = words(&unit(name));
         assert!(takes(&words), "{words:?}");
@@ -58,18 +61,20 @@ fn the_program_takes_the_flags_of_the_units() {
 }
 
 #[test]
-fn a_restart_of_the_unit_kills_only_the_agent() {
-    for name in ["oarsman.service", "oarsman-run@.service"] {
+fn a_restart_of_the_unit_kills_only_its_process() {
+    for name in ["oarsman.service", "oarsman-run@.service", "oarsman-cri.service"] {
         let unit = unit(name);
         assert_eq!(setting(&unit, "Type"), "notify");
         assert_eq!(setting(&unit, "KillMode"), "process");
         assert_eq!(setting(&unit, "Delegate"), "yes");
         assert_eq!(setting(&unit, "WantedBy"), "multi-user.target");
     }
-    let unit = unit("oarsman.service");
-    assert_eq!(setting(&unit, "Restart"), "always");
-    assert_eq!(setting(&unit, "OOMScoreAdjust"), "-999");
-    assert!(setting(&unit, "WatchdogSec").parse::<u32>().unwrap() >= 10);
+    for name in ["oarsman.service", "oarsman-cri.service"] {
+        let unit = unit(name);
+        assert_eq!(setting(&unit, "Restart"), "always");
+        assert_eq!(setting(&unit, "OOMScoreAdjust"), "-999");
+        assert!(setting(&unit, "WatchdogSec").parse::<u32>().unwrap() >= 10);
+    }
 }
 
 fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {

@@ -4,22 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use oarsman_clock::Clock;
+use oarsman_core::stats::cri_metric_descriptors;
 use oarsman_cri::{
     CriError, ErrorCode, EventStream, InfoTarget, Result, Runtime, StreamingEndpoint,
 };
 use oarsman_cri_types::v1 as cri;
 use oarsman_pod_network::HostChange;
 use oarsman_seam::async_trait;
-use tokio::sync::broadcast::error::RecvError;
 
 use crate::error::{EmbeddedRuntimeError, Outcome};
+use crate::events;
 use crate::inner::{RuntimeInner, to_the_end};
 use crate::settings::EmbeddedRuntimeSettings;
-
-/// The first kernel that mounts the layers of images for other users: one that is older can have user namespaces, but no root file systems in them.
-const USER_NAMESPACES: (u32, u32) = (5, 19);
 
 /// The embedded runtime. What it runs goes on when it is dropped, and is found again by the next one of the same directory.
 #[derive(Clone, Debug)]
@@ -79,29 +76,7 @@ impl Runtime for EmbeddedRuntime {
     }
 
     async fn status(&self) -> Result<cri::StatusResponse> {
-        let condition = |name: &str| cri::RuntimeCondition {
-            r#type: name.to_owned(),
-            status: true,
-            ..cri::RuntimeCondition::default()
-        };
-        let mut conditions = vec![condition("RuntimeReady"), condition("NetworkReady")];
-        conditions.extend(self.inner().traffic_obstacles().await);
-        let features = cri::RuntimeHandlerFeatures {
-            recursive_read_only_mounts: self.inner.kernel >= (5, 12),
-            user_namespaces: self.inner.kernel >= USER_NAMESPACES,
-        };
-        Ok(cri::StatusResponse {
-            status: Some(cri::RuntimeStatus { conditions }),
-            runtime_handlers: vec![cri::RuntimeHandler {
-                name: String::new(),
-                features: Some(features),
-            }],
-            features: Some(cri::RuntimeFeatures {
-                supplemental_groups_policy: true,
-                ..cri::RuntimeFeatures::default()
-            }),
-            ..cri::StatusResponse::default()
-        })
+        Ok(self.inner.status().await)
     }
 
     async fn runtime_config(&self) -> Result<cri::RuntimeConfigResponse> {
@@ -116,6 +91,18 @@ impl Runtime for EmbeddedRuntime {
     }
 
     async fn info(&self, about: InfoTarget<'_>) -> Result<BTreeMap<String, String>> {
+        let (sandbox, container);
+        let about = match about {
+            InfoTarget::Sandbox(id) => {
+                sandbox = self.inner.sandbox_id(id);
+                InfoTarget::Sandbox(&sandbox)
+            }
+            InfoTarget::Container(id) => {
+                container = self.inner.container_id(id);
+                InfoTarget::Container(&container)
+            }
+            other => other,
+        };
         of("Info", "", self.inner().info(about).await)
     }
 
@@ -127,16 +114,19 @@ impl Runtime for EmbeddedRuntime {
     }
 
     async fn stop_pod_sandbox(&self, id: &str) -> Result<()> {
+        let id = &self.inner.sandbox_id(id);
         let done = to_the_end(self.inner().stop_sandbox(id.to_owned())).await;
         of("StopPodSandbox", id, done)
     }
 
     async fn remove_pod_sandbox(&self, id: &str) -> Result<()> {
+        let id = &self.inner.sandbox_id(id);
         let done = to_the_end(self.inner().remove_sandbox(id.to_owned())).await;
         of("RemovePodSandbox", id, done)
     }
 
     async fn pod_sandbox_status(&self, id: &str) -> Result<cri::PodSandboxStatus> {
+        let id = &self.inner.sandbox_id(id);
         of("PodSandboxStatus", id, self.inner.sandbox_status(id))
     }
 
@@ -144,7 +134,7 @@ impl Runtime for EmbeddedRuntime {
         &self,
         filter: Option<cri::PodSandboxFilter>,
     ) -> Result<Vec<cri::PodSandbox>> {
-        Ok(self.inner.list_sandboxes(&filter.unwrap_or_default()))
+        Ok(self.inner.list_sandboxes(&self.inner.sandbox_filter(filter)))
     }
 
     /// The agent sets the limits of the pod's control group itself.
@@ -152,26 +142,30 @@ impl Runtime for EmbeddedRuntime {
         &self,
         request: cri::UpdatePodSandboxResourcesRequest,
     ) -> Result<()> {
-        let id = &request.pod_sandbox_id;
+        let id = &self.inner.sandbox_id(&request.pod_sandbox_id);
         of("UpdatePodSandboxResources", id, self.inner.sandbox(id).map(drop))
     }
 
     async fn create_container(&self, request: cri::CreateContainerRequest) -> Result<String> {
-        let sandbox = request.pod_sandbox_id.clone();
+        let sandbox = self.inner.sandbox_id(&request.pod_sandbox_id);
+        let request = cri::CreateContainerRequest { pod_sandbox_id: sandbox.clone(), ..request };
         let done = to_the_end(self.inner().create_container(request)).await;
         of("CreateContainer", &sandbox, done)
     }
 
     async fn start_container(&self, id: &str) -> Result<()> {
+        let id = &self.inner.container_id(id);
         let done = to_the_end(self.inner().start_container(id.to_owned())).await;
         of("StartContainer", id, done)
     }
 
     async fn stop_container(&self, id: &str, grace: Duration) -> Result<()> {
+        let id = &self.inner.container_id(id);
         of("StopContainer", id, self.inner().stop_container(id.to_owned(), grace).await)
     }
 
     async fn remove_container(&self, id: &str) -> Result<()> {
+        let id = &self.inner.container_id(id);
         let done = to_the_end(self.inner().remove_container(id.to_owned())).await;
         of("RemoveContainer", id, done)
     }
@@ -180,28 +174,40 @@ impl Runtime for EmbeddedRuntime {
         &self,
         filter: Option<cri::ContainerFilter>,
     ) -> Result<Vec<cri::Container>> {
-        Ok(self.inner.list_containers(&filter.unwrap_or_default()))
+        Ok(self.inner.list_containers(&self.inner.container_filter(filter)))
     }
 
     async fn container_status(&self, id: &str) -> Result<cri::ContainerStatus> {
+        let id = &self.inner.container_id(id);
         of("ContainerStatus", id, self.inner.container_status(id))
     }
 
     async fn update_container_resources(
         &self,
-        request: cri::UpdateContainerResourcesRequest,
+        mut request: cri::UpdateContainerResourcesRequest,
     ) -> Result<()> {
-        let id = request.container_id.clone();
+        let id = self.inner.container_id(&request.container_id);
+        request.container_id.clone_from(&id);
         let done = to_the_end(self.inner().update_resources(request)).await;
         of("UpdateContainerResources", &id, done)
     }
 
     async fn reopen_container_log(&self, id: &str) -> Result<()> {
+        let id = &self.inner.container_id(id);
         of("ReopenContainerLog", id, self.inner().reopen_log(id.to_owned()).await)
     }
 
-    async fn exec_sync(&self, request: cri::ExecSyncRequest) -> Result<cri::ExecSyncResponse> {
-        let (id, seconds) = (request.container_id.clone(), request.timeout);
+    /// Refused: a process is never stopped and written down.
+    async fn checkpoint_container(&self, request: cri::CheckpointContainerRequest) -> Result<()> {
+        let (call, id) = ("CheckpointContainer", self.inner.container_id(&request.container_id));
+        of(call, &id, self.inner.container(&id))?;
+        let message = "the embedded runtime cannot checkpoint containers: it has no CRIU";
+        Err(CriError::new(call, ErrorCode::Unimplemented, message).on(id))
+    }
+
+    async fn exec_sync(&self, mut request: cri::ExecSyncRequest) -> Result<cri::ExecSyncResponse> {
+        let (id, seconds) = (self.inner.container_id(&request.container_id), request.timeout);
+        request.container_id.clone_from(&id);
         let done = self.inner().exec_sync(request).await;
         of("ExecSync", &id, done)?.ok_or_else(|| {
             let message = format!("the command was killed after its {seconds} seconds");
@@ -209,33 +215,33 @@ impl Runtime for EmbeddedRuntime {
         })
     }
 
-    async fn exec(&self, request: cri::ExecRequest) -> Result<StreamingEndpoint> {
-        let id = request.container_id.clone();
+    async fn exec(&self, mut request: cri::ExecRequest) -> Result<StreamingEndpoint> {
+        let id = self.inner.container_id(&request.container_id);
+        request.container_id.clone_from(&id);
         of("Exec", &id, self.inner().exec(request).await)
     }
 
-    async fn attach(&self, request: cri::AttachRequest) -> Result<StreamingEndpoint> {
-        let id = request.container_id.clone();
+    async fn attach(&self, mut request: cri::AttachRequest) -> Result<StreamingEndpoint> {
+        let id = self.inner.container_id(&request.container_id);
+        request.container_id.clone_from(&id);
         of("Attach", &id, self.inner.attach(request))
     }
 
-    async fn port_forward(&self, request: cri::PortForwardRequest) -> Result<StreamingEndpoint> {
-        let id = request.pod_sandbox_id.clone();
+    async fn port_forward(
+        &self,
+        mut request: cri::PortForwardRequest,
+    ) -> Result<StreamingEndpoint> {
+        let id = self.inner.sandbox_id(&request.pod_sandbox_id);
+        request.pod_sandbox_id.clone_from(&id);
         of("PortForward", &id, self.inner.port_forward(request))
     }
 
-    /// A subscriber that is too far behind is told by the end of its stream.
     async fn container_events(&self) -> Result<EventStream> {
-        let events = futures::stream::unfold(self.inner.events.subscribe(), |mut events| async {
-            match events.recv().await {
-                Ok(event) => Some((Ok(event), events)),
-                Err(RecvError::Closed | RecvError::Lagged(_)) => None,
-            }
-        });
-        Ok(events.boxed())
+        Ok(events::stream(self.inner.events.subscribe()))
     }
 
     async fn container_stats(&self, id: &str) -> Result<cri::ContainerStats> {
+        let id = &self.inner.container_id(id);
         of("ContainerStats", id, self.inner.container_stats(id).await)
     }
 
@@ -243,11 +249,14 @@ impl Runtime for EmbeddedRuntime {
         &self,
         filter: Option<cri::ContainerStatsFilter>,
     ) -> Result<Vec<cri::ContainerStats>> {
-        let filter = filter.unwrap_or_default();
+        let mut filter = filter.unwrap_or_default();
+        filter.id = self.inner.container_id(&filter.id);
+        filter.pod_sandbox_id = self.inner.sandbox_id(&filter.pod_sandbox_id);
         of("ListContainerStats", "", self.inner.list_container_stats(&filter).await)
     }
 
     async fn pod_sandbox_stats(&self, id: &str) -> Result<cri::PodSandboxStats> {
+        let id = &self.inner.sandbox_id(id);
         of("PodSandboxStats", id, self.inner.sandbox_stats(id).await)
     }
 
@@ -255,8 +264,18 @@ impl Runtime for EmbeddedRuntime {
         &self,
         filter: Option<cri::PodSandboxStatsFilter>,
     ) -> Result<Vec<cri::PodSandboxStats>> {
-        let listed = self.inner.list_sandbox_stats(filter.unwrap_or_default()).await;
+        let mut filter = filter.unwrap_or_default();
+        filter.id = self.inner.sandbox_id(&filter.id);
+        let listed = self.inner.list_sandbox_stats(filter).await;
         of("ListPodSandboxStats", "", listed)
+    }
+
+    async fn list_metric_descriptors(&self) -> Result<Vec<cri::MetricDescriptor>> {
+        Ok(cri_metric_descriptors())
+    }
+
+    async fn list_pod_sandbox_metrics(&self) -> Result<Vec<cri::PodSandboxMetrics>> {
+        of("ListPodSandboxMetrics", "", self.inner.sandbox_metrics().await)
     }
 
     async fn list_images(&self, filter: Option<cri::ImageFilter>) -> Result<Vec<cri::Image>> {

@@ -8,7 +8,9 @@ use oarsman_cri_types::v1::{
     ContainerConfig, ContainerEventType, CreateContainerRequest, NamespaceMode, NamespaceOption,
 };
 use oarsman_image_store::StoredImage;
+use oci_spec::runtime::Spec;
 
+use crate::cdi::{self, SpecAbilities};
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::ids::new_id;
 use crate::inner::{ContainerEntry, RuntimeInner};
@@ -133,7 +135,7 @@ impl RuntimeInner {
         let ipc = context.namespace_options.unwrap_or_default().ipc();
         let mounts = self.make_mounts(id, config, mapped.as_ref())?;
         let (cgroup, target) = (sandbox.cgroup_parent.join(id), namespaces.target);
-        let spec = spec(&SpecInput {
+        let mut spec = spec(&SpecInput {
             config,
             mounts: &mounts,
             image: &image.config,
@@ -148,12 +150,24 @@ impl RuntimeInner {
             kernel: self.kernel,
             modules: SecurityModules::read(),
         })?;
+        self.inject_devices(&mut spec, config, sandbox)?;
         write_json(&self.directory.spec(id), &spec)?;
         let record = self.new_container(id, sandbox, config, &image, user, cgroup);
         let record = StoredContainer { target, ..record };
         make_log_directory(&record.log_path)?;
         write_json(&self.directory.container_record(id), &record)?;
         Ok(record)
+    }
+
+    fn inject_devices(
+        &self,
+        spec: &mut Spec,
+        config: &ContainerConfig,
+        sandbox: &StoredSandbox,
+    ) -> Outcome<()> {
+        let names: Vec<String> = config.cdi_devices.iter().map(|it| it.name.clone()).collect();
+        let abilities = SpecAbilities { hooks: !sandbox.handler.is_empty() };
+        Ok(cdi::inject(spec, &names, &self.settings.cdi_directories, abilities)?)
     }
 
     fn new_container(
@@ -183,6 +197,7 @@ impl RuntimeInner {
             annotations: config.annotations.clone(),
             image: config.image.clone().unwrap_or_default().image,
             image_id: image.id.to_string(),
+            image_digest: image.digests.first().cloned().unwrap_or_default(),
             log_path,
             mounts: StoredMount::all_of(config),
             resources: resources.map(StoredResources::of).unwrap_or_default(),

@@ -111,6 +111,7 @@ impl RuntimeInner {
             log,
             stdin: record.stdin,
             stdin_once: record.stdin_once,
+            oci_runtime: self.oci_runtime(&record.sandbox)?,
         })
         .await?;
         Ok(shim.start(&record.id).await?)
@@ -240,6 +241,8 @@ impl RuntimeInner {
         let known = spec.linux_mut().as_mut().and_then(|linux| linux.resources_mut().as_mut());
         if let Some(known) = known {
             known.set_memory(*limits.memory()).set_cpu(limits.cpu().clone());
+            known.set_hugepage_limits(limits.hugepage_limits().clone());
+            known.set_unified(limits.unified().clone());
         }
         let path = self.directory.spec(id);
         self.on_files(id, move |_| crate::state_directory::write_json(&path, &spec)).await

@@ -12,6 +12,7 @@ use oarsman_registry::RegistryError;
 use oarsman_shim::client::ShimError;
 use oarsman_shim::protocol::RefusalKind;
 
+use crate::cdi::CdiError;
 use crate::oci::SpecError;
 
 /// Why the runtime did not do what was asked.
@@ -107,6 +108,12 @@ pub(crate) type Outcome<T> = Result<T, EmbeddedRuntimeError>;
 
 impl From<SpecError> for EmbeddedRuntimeError {
     fn from(error: SpecError) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+impl From<CdiError> for EmbeddedRuntimeError {
+    fn from(error: CdiError) -> Self {
         Self::Invalid(error.to_string())
     }
 }

@@ -24,9 +24,21 @@ impl RuntimeInner {
                 let (record, _) = self.sandbox(id)?;
                 json!({ "cgroupParent": record.cgroup_parent, "shim": self.directory.shim(id).path() })
             }
-            InfoTarget::Runtime | InfoTarget::Image(_) => return Ok(BTreeMap::new()),
+            InfoTarget::Runtime => return Ok(topic("config", &self.node_info())),
+            InfoTarget::Image(name) => self.image_info(name.to_owned()).await?,
         };
-        Ok([(TOPIC.to_owned(), details.to_string())].into())
+        Ok(topic(TOPIC, &details))
+    }
+
+    /// With the names of the image's own configuration.
+    async fn image_info(self: &Arc<Self>, name: String) -> Outcome<Value> {
+        let image = self.on_images("list", move |inner| inner.find_image(&name)).await?;
+        let platform =
+            json!({ "architecture": image.platform.architecture, "os": image.platform.os });
+        let layers: Vec<_> = image.layers.iter().map(|layer| layer.diff_id.to_string()).collect();
+        let config =
+            json!({ "created": image.created, "config": image.config, "platform": platform });
+        Ok(json!({ "imageSpec": config, "layers": layers }))
     }
 
     /// With the names that containerd uses.
@@ -45,4 +57,8 @@ impl RuntimeInner {
         let reports = self.shim(&record.sandbox).list().await.ok()?;
         reports.into_iter().find(|report| report.container == record.id)?.pid
     }
+}
+
+fn topic(name: &str, details: &Value) -> BTreeMap<String, String> {
+    [(name.to_owned(), details.to_string())].into()
 }

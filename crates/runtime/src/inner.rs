@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::error::{EmbeddedRuntimeError, Outcome};
+use crate::handlers::KnownHandlers;
 use crate::oci::resources::CgroupAbilities;
 use crate::records::{SandboxPhase, StoredContainer, StoredSandbox};
 use crate::root_lock::RootLock;
@@ -39,6 +40,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) registries: Arc<RegistrySettings>,
     pub(crate) network: PodNetwork,
     pub(crate) stats: HostStats,
+    pub(crate) handlers: KnownHandlers,
     pub(crate) abilities: CgroupAbilities,
     pub(crate) kernel: (u32, u32),
     pub(crate) boot_id: String,
@@ -49,7 +51,7 @@ pub(crate) struct RuntimeInner {
     /// What was changed of the host since this was opened.
     pub(crate) host_changes: Guarded<Vec<HostChange>>,
     /// Against a second process on the same directory.
-    pub(crate) _lock: RootLock,
+    pub(crate) lock: RootLock,
 }
 
 /// Threads for blocking work, by what may hang.

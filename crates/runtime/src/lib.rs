@@ -1,19 +1,23 @@
 //! The embedded container runtime: `trait Runtime` in process, over the crates image-store, pod-network and shim.
 //!
-//! CRI configurations become OCI specs (`oci`), and records on disk become CRI statuses (`status`). One shim a pod holds its containers and
+//! CRI configurations become OCI specs (`oci`), with devices of vendors (`cdi`), and records on disk become CRI statuses (`status`). One shim a pod holds its containers and
 //! outlives this process; what it tells comes in by `monitor`. All state is below one directory (`state_directory`): a new
 //! [`EmbeddedRuntime`] over the same one finds what runs again (`open`).
 
 mod calls;
+mod cdi;
 mod container_create;
 mod container_files;
 mod containers;
 mod error;
+mod events;
+mod handlers;
 mod ids;
 mod images;
 mod info;
 mod inner;
 mod monitor;
+mod node_status;
 mod oci;
 mod open;
 mod records;
@@ -21,6 +25,7 @@ mod root_lock;
 mod sandbox_files;
 mod sandboxes;
 mod settings;
+mod short_ids;
 mod state_directory;
 mod stats;
 mod status;
@@ -29,5 +34,6 @@ mod traffic;
 
 pub use calls::EmbeddedRuntime;
 pub use error::EmbeddedRuntimeError;
+pub use handlers::{OciHandler, OciHandlerError};
 pub use images::pull_credentials;
 pub use settings::{BuiltInImage, EmbeddedRuntimeSettings};

@@ -20,6 +20,7 @@ use tokio::sync::broadcast;
 use tokio::task::JoinError;
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
+use crate::handlers::KnownHandlers;
 use crate::inner::{ContainerEntry, RuntimeInner, RuntimePools, RuntimeState, SandboxEntry};
 use crate::monitor::RECONNECT_DEADLINE;
 use crate::oci::resources::CgroupAbilities;
@@ -46,9 +47,10 @@ pub(crate) async fn open(
     let panicked = |error: JoinError| EmbeddedRuntimeError::Panicked(error.to_string());
     blocking::run(move || make_directory(&root), panicked).await?;
     let lock = RootLock::acquire(&settings.root).await?;
+    let handlers = KnownHandlers::ask(&settings.handlers).await;
     let begun = blocking::run(
         move || {
-            let inner = Arc::new(RuntimeInner::begin(settings, clock, lock)?);
+            let inner = Arc::new(RuntimeInner::begin(settings, clock, lock, handlers)?);
             let unfinished = inner.read_state()?;
             Ok((inner, unfinished))
         },
@@ -87,6 +89,7 @@ impl RuntimeInner {
         settings: EmbeddedRuntimeSettings,
         clock: Arc<dyn Clock>,
         lock: RootLock,
+        handlers: KnownHandlers,
     ) -> Outcome<Self> {
         let read = |path: &str| fs::read_to_string(path).map_err(failed("read", Path::new(path)));
         // Mounts and pinned namespaces are known by paths without links.
@@ -100,6 +103,7 @@ impl RuntimeInner {
             images: ImageStore::open(&directory.images(), UnpackBounds::default())?,
             network: PodNetwork::open(settings.network.clone())?,
             stats: HostStats::open(u32::try_from(cores).unwrap_or(1))?,
+            handlers,
             abilities: abilities()?,
             kernel: kernel_version(&read(RELEASE)?),
             boot_id: read(BOOT_ID)?.trim().to_owned(),
@@ -116,7 +120,7 @@ impl RuntimeInner {
             settings,
             clock,
             directory,
-            _lock: lock,
+            lock,
         })
     }
 

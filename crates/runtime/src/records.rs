@@ -90,6 +90,9 @@ pub(crate) struct StoredContainer {
     /// As it was asked for.
     pub(crate) image: String,
     pub(crate) image_id: String,
+    /// Its name with a digest in its registry, if it has one.
+    #[serde(default)]
+    pub(crate) image_digest: String,
     pub(crate) log_path: PathBuf,
     pub(crate) mounts: Vec<StoredMount>,
     pub(crate) resources: StoredResources,

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
@@ -21,7 +22,8 @@ const MOST_TEXT: u64 = 4096;
 /// Held as long as the runtime lives; it ends with the process, however that ends.
 #[derive(Debug)]
 pub(crate) struct RootLock {
-    _file: File,
+    file: File,
+    path: PathBuf,
 }
 
 impl RootLock {
@@ -42,7 +44,16 @@ impl RootLock {
             sleep(BETWEEN_TRIES).await;
         }
         write_holder(&mut file).map_err(failed("write", &path))?;
-        Ok(Self { _file: file })
+        Ok(Self { file, path })
+    }
+
+    /// Fails when the directory, or the lock in it, is another one than the one that was locked.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        let (ours, there) = (self.file.metadata()?, std::fs::symlink_metadata(&self.path)?);
+        match (ours.dev(), ours.ino()) == (there.dev(), there.ino()) {
+            true => Ok(()),
+            false => Err(io::Error::other("its lock is another file")),
+        }
     }
 }
 
@@ -91,6 +102,20 @@ mod tests {
         assert!(error.contains(&root.path().display().to_string()), "{error}");
         drop(first);
         RootLock::acquire(root.path()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_was_removed_or_replaced_is_noticed() {
+        let parent = tempfile::tempdir().unwrap();
+        let root = parent.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        let lock = RootLock::acquire(&root).await.unwrap();
+        lock.check().unwrap();
+        std::fs::rename(&root, parent.path().join("moved")).unwrap();
+        assert_eq!(lock.check().unwrap_err().kind(), io::ErrorKind::NotFound);
+        std::fs::create_dir(&root).unwrap();
+        let _other = RootLock::acquire(&root).await.unwrap();
+        assert!(lock.check().unwrap_err().to_string().contains("another file"));
     }
 
     #[tokio::test]

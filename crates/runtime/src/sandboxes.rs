@@ -24,11 +24,8 @@ impl RuntimeInner {
         request: RunPodSandboxRequest,
     ) -> Outcome<String> {
         let config = request.config.unwrap_or_default();
-        if !request.runtime_handler.is_empty() {
-            let message = format!("there is no runtime handler {:?}", request.runtime_handler);
-            return Err(EmbeddedRuntimeError::Invalid(message));
-        }
-        let record = self.new_sandbox(&config)?;
+        self.handlers.program(&request.runtime_handler)?;
+        let record = self.new_sandbox(&config, request.runtime_handler)?;
         let asked = config.linux.as_ref().map(|linux| &linux.sysctls);
         let sysctls = sysctls::sysctls(asked.into_iter().flatten(), record.own())?;
         let (id, name) = (record.id.clone(), record.full_name());
@@ -43,11 +40,18 @@ impl RuntimeInner {
         }
     }
 
-    fn new_sandbox(&self, config: &PodSandboxConfig) -> Outcome<StoredSandbox> {
+    fn new_sandbox(&self, config: &PodSandboxConfig, handler: String) -> Outcome<StoredSandbox> {
         let metadata = config.metadata.clone().unwrap_or_default();
         let options = sandbox_options(config);
         let parent = config.linux.as_ref().map(|linux| PathBuf::from(&linux.cgroup_parent));
         let parent = parent.filter(|parent| parent.is_absolute());
+        let user_namespace = PodUserNamespace::of(&options)?;
+        if user_namespace.is_some() && !handler.is_empty() {
+            let message = format!(
+                "the runtime handler {handler:?} has no user namespaces for pods: only the default one has"
+            );
+            return Err(EmbeddedRuntimeError::Invalid(message));
+        }
         Ok(StoredSandbox {
             id: new_id()?,
             name: metadata.name,
@@ -57,7 +61,7 @@ impl RuntimeInner {
             created_at: self.now(),
             labels: config.labels.clone(),
             annotations: config.annotations.clone(),
-            handler: String::new(),
+            handler,
             hostname: self.hostname(config),
             log_directory: PathBuf::from(&config.log_directory),
             cgroup_parent: parent.unwrap_or_else(|| PathBuf::from(DEFAULT_CGROUP)),
@@ -65,7 +69,7 @@ impl RuntimeInner {
             phase: SandboxPhase::Making,
             modes: [options.network, options.pid, options.ipc],
             addresses: Vec::new(),
-            user_namespace: PodUserNamespace::of(&options)?,
+            user_namespace,
         })
     }
 

@@ -7,6 +7,9 @@ use oarsman_pod_network::PodNetworkSettings;
 use oarsman_registry::RegistrySettings;
 use oarsman_sync::TaskPanics;
 
+use crate::cdi;
+use crate::handlers::OciHandler;
+
 /// What the caller decides about the embedded runtime.
 #[derive(Clone, Debug)]
 pub struct EmbeddedRuntimeSettings {
@@ -18,6 +21,10 @@ pub struct EmbeddedRuntimeSettings {
     pub network: PodNetworkSettings,
     /// How registries are asked.
     pub registries: RegistrySettings,
+    /// Runtime handlers besides ours.
+    pub handlers: Vec<OciHandler>,
+    /// Where files of CDI devices are; those of a later directory count before those of an earlier one.
+    pub cdi_directories: Vec<PathBuf>,
     /// Images that are pulled from this program itself.
     pub built_in_images: Vec<BuiltInImage>,
     /// Where panics of tasks are counted.
@@ -39,9 +46,16 @@ impl EmbeddedRuntimeSettings {
         let root = root.into();
         let network = PodNetworkSettings::new(&root, root.join("network"));
         let registries = RegistrySettings::of_machine();
-        let built_in_images = Vec::new();
-        let panics = TaskPanics::default();
-        Self { root, program: program.into(), network, registries, built_in_images, panics }
+        Self {
+            root,
+            program: program.into(),
+            network,
+            registries,
+            handlers: Vec::new(),
+            cdi_directories: cdi::DIRECTORIES.map(PathBuf::from).to_vec(),
+            built_in_images: Vec::new(),
+            panics: TaskPanics::default(),
+        }
     }
 
     /// The directory below that of a runtime which has one for every sandbox.

@@ -1,56 +1,41 @@
 //! What containers and pods use, from the files of their control groups.
 
+mod metrics;
+mod usage;
+
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::Path;
 use std::sync::Arc;
 
-use oarsman_core::stats::{CgroupStats, StatsDetail};
+use oarsman_core::stats::{CgroupStats, InterfaceCounters, StatsDetail, interfaces};
 use oarsman_cri_types::v1 as cri;
+use oarsman_host::namespaces::NamespaceKind;
 use oarsman_host::stats::StatsPlan;
+use oarsman_host::thread_namespaces;
 use oarsman_image_store::StoreError;
 
-use crate::error::{EmbeddedRuntimeError, Outcome};
-use crate::inner::{RuntimeInner, nanoseconds};
-use crate::records::StoredContainer;
+use crate::error::{EmbeddedRuntimeError, Outcome, failed};
+use crate::inner::RuntimeInner;
+use crate::records::{SandboxPhase, StoredContainer, StoredSandbox};
 use crate::status::has_labels;
+use usage::{cpu, io, memory, network, number, swap};
 
-fn number(value: u64) -> Option<cri::UInt64Value> {
-    Some(cri::UInt64Value { value })
-}
-
-fn cpu(stats: &CgroupStats) -> Option<cri::CpuUsage> {
-    let used = stats.cpu.as_ref()?.total;
-    let timestamp = nanoseconds(stats.at.wall);
-    let usage_core_nano_seconds = number(used);
-    Some(cri::CpuUsage { timestamp, usage_core_nano_seconds, ..cri::CpuUsage::default() })
-}
-
-fn memory(stats: &CgroupStats) -> Option<cri::MemoryUsage> {
-    let memory = stats.memory.as_ref()?;
-    let available = memory.limit.map(|limit| limit.saturating_sub(memory.working_set()));
-    Some(cri::MemoryUsage {
-        timestamp: nanoseconds(stats.at.wall),
-        working_set_bytes: number(memory.working_set()),
-        available_bytes: available.and_then(number),
-        usage_bytes: number(memory.usage),
-        rss_bytes: number(memory.rss),
-        page_faults: number(memory.total_page_faults),
-        major_page_faults: number(memory.total_major_page_faults),
-        psi: None,
-    })
-}
-
-fn swap(stats: &CgroupStats) -> Option<cri::SwapUsage> {
-    let swap = stats.memory.as_ref()?.swap;
-    let timestamp = nanoseconds(stats.at.wall);
-    let swap_usage_bytes = number(swap);
-    Some(cri::SwapUsage { timestamp, swap_usage_bytes, ..cri::SwapUsage::default() })
-}
+/// What of each group is read for statistics.
+const DETAIL: StatsDetail = StatsDetail::Summary;
+/// The interfaces of the network namespace of the thread that reads it.
+const INTERFACES: &str = "/proc/thread-self/net/dev";
 
 impl RuntimeInner {
     /// The numbers of groups that exist, by their paths.
-    async fn read_groups(&self, groups: Vec<String>) -> Outcome<BTreeMap<String, CgroupStats>> {
+    async fn read_groups(
+        &self,
+        groups: Vec<String>,
+        detail: StatsDetail,
+    ) -> Outcome<BTreeMap<String, CgroupStats>> {
         let plan = StatsPlan {
-            detail: StatsDetail::Summary,
+            detail,
             has_networks: false,
             groups,
             pods: Vec::new(),
@@ -67,7 +52,7 @@ impl RuntimeInner {
         records: Vec<StoredContainer>,
     ) -> Outcome<Vec<cri::ContainerStats>> {
         let group = |record: &StoredContainer| record.cgroup.to_string_lossy().into_owned();
-        let groups = self.read_groups(records.iter().map(group).collect()).await?;
+        let groups = self.read_groups(records.iter().map(group).collect(), DETAIL).await?;
         let mut all = Vec::new();
         for record in records {
             let stats = groups.get(&group(&record));
@@ -82,7 +67,7 @@ impl RuntimeInner {
                 memory: stats.and_then(memory),
                 writable_layer: self.writable_layer(&record.id).await?,
                 swap: stats.and_then(swap),
-                io: None,
+                io: stats.and_then(io),
             });
         }
         Ok(all)
@@ -128,7 +113,7 @@ impl RuntimeInner {
     pub(crate) async fn sandbox_stats(self: &Arc<Self>, id: &str) -> Outcome<cri::PodSandboxStats> {
         let (sandbox, _) = self.sandbox(id)?;
         let group = sandbox.cgroup_parent.to_string_lossy().into_owned();
-        let groups = self.read_groups(vec![group.clone()]).await?;
+        let groups = self.read_groups(vec![group.clone()], DETAIL).await?;
         let stats = groups.get(&group);
         let containers = self.measured(self.running_containers(|it| it.sandbox == id)).await?;
         let processes = stats
@@ -144,10 +129,10 @@ impl RuntimeInner {
             linux: Some(cri::LinuxPodSandboxStats {
                 cpu: stats.and_then(cpu),
                 memory: stats.and_then(memory),
-                network: None,
+                network: self.network_usage(&sandbox).await,
                 process: processes,
                 containers,
-                io: None,
+                io: stats.and_then(io),
             }),
             windows: None,
         })
@@ -171,5 +156,37 @@ impl RuntimeInner {
             }
         }
         Ok(all)
+    }
+
+    async fn network_usage(self: &Arc<Self>, sandbox: &StoredSandbox) -> Option<cri::NetworkUsage> {
+        let interfaces = self.interfaces(sandbox).await?;
+        Some(network(self.now(), interfaces))
+    }
+
+    /// The interfaces of a pod with a network of its own; none of one that is being removed.
+    async fn interfaces(
+        self: &Arc<Self>,
+        sandbox: &StoredSandbox,
+    ) -> Option<Vec<InterfaceCounters>> {
+        if !sandbox.own().network || sandbox.phase != SandboxPhase::Ready {
+            return None;
+        }
+        let id = sandbox.id.clone();
+        // Work of its own, which does not wait for changes of the pod's network.
+        let key = format!("measure {id}");
+        let read = self.on_network(&key, move |inner| inner.read_interfaces(&id)).await;
+        let told = |error: &EmbeddedRuntimeError| {
+            tracing::debug!(sandbox = sandbox.id, %error, "interfaces of the pod not read");
+        };
+        read.inspect_err(told).ok()
+    }
+
+    fn read_interfaces(&self, sandbox: &str) -> Outcome<Vec<InterfaceCounters>> {
+        let kind = NamespaceKind::Network;
+        let namespace = self.network.pins().open(sandbox, kind)?;
+        let read = || fs::read_to_string(INTERFACES);
+        let text = thread_namespaces::in_existing(namespace.as_fd(), kind, read);
+        let text = text.and_then(|text| text).map_err(failed("read", Path::new(INTERFACES)))?;
+        Ok(interfaces(&text))
     }
 }

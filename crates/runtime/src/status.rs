@@ -6,6 +6,7 @@ use oarsman_cri_types::v1 as cri;
 
 use crate::error::{EmbeddedRuntimeError, Outcome};
 use crate::inner::RuntimeInner;
+use crate::oci::signals;
 use crate::records::{SandboxPhase, StoredContainer, StoredMount, StoredSandbox};
 
 impl StoredSandbox {
@@ -81,13 +82,18 @@ impl StoredContainer {
         }
     }
 
+    /// By its name and digest in a registry, as the API server shows it; by its id where it comes from none.
+    fn shown_image(&self) -> &str {
+        if self.image_digest.is_empty() { &self.image_id } else { &self.image_digest }
+    }
+
     fn listed(&self) -> cri::Container {
         cri::Container {
             id: self.id.clone(),
             pod_sandbox_id: self.sandbox.clone(),
             metadata: Some(self.metadata()),
             image: Some(self.image_spec()),
-            image_ref: self.image_id.clone(),
+            image_ref: self.shown_image().to_owned(),
             state: self.state().into(),
             created_at: self.created_at,
             labels: self.labels.clone(),
@@ -113,7 +119,7 @@ impl StoredContainer {
             finished_at: exit.map_or(0, |exit| exit.finished_at),
             exit_code: exit.map_or(0, |exit| exit.code),
             image: Some(self.image_spec()),
-            image_ref: self.image_id.clone(),
+            image_ref: self.shown_image().to_owned(),
             reason: exit.map(|exit| exit.reason.clone()).unwrap_or_default(),
             message: exit.map(|exit| exit.message.clone()).unwrap_or_default(),
             labels: self.labels.clone(),
@@ -123,7 +129,7 @@ impl StoredContainer {
             resources: Some(cri::ContainerResources { linux, windows: None }),
             image_id: self.image_id.clone(),
             user: Some(cri::ContainerUser { linux: Some(user) }),
-            stop_signal: cri::Signal::RuntimeDefault.into(),
+            stop_signal: signals::shown(self.stop_signal).into(),
         }
     }
 }

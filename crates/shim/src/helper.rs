@@ -1,6 +1,6 @@
 //! The helper: one process for one step, which may block, and may be killed at any moment.
 //!
-//! libcontainer clones without exec and changes its caller (its oom_score_adj, its working directory, whether it can be dumped), so it is called
+//! It calls libcontainer, or another OCI runtime where the container wants one. libcontainer clones without exec and changes its caller (its oom_score_adj, its working directory, whether it can be dumped), so it is called
 //! here and nowhere else. The helper's own stdin, stdout and stderr become the container's. What it has to tell is in a file.
 
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::directory::{ContainerDirectory, ShimDirectory};
 use crate::file_io::write_json;
+use oci_runtime::OciRuntime;
 
 mod binds;
 mod cgroup_mount;
@@ -21,6 +22,7 @@ mod devices;
 mod executor;
 mod held_spec;
 mod identity;
+mod oci_runtime;
 mod user_namespace;
 
 pub(crate) use delete::kill_container;
@@ -105,12 +107,19 @@ pub fn main(arguments: &[String]) -> ExitCode {
     let Some(directory) = shim.container(container) else {
         return ExitCode::from(2);
     };
-    let result = match call.as_str() {
-        "create" => create::create(&shim, &directory, container).map(Some),
-        "exec" => create::exec(&shim, &directory, container, name).map(Some),
-        "delete" => delete::delete(&shim, &directory, container).map(|()| None),
-        _ => return ExitCode::from(2),
-    };
+    let result = OciRuntime::of(&shim, &directory, container);
+    let result = result.and_then(|other| match (call.as_str(), &other) {
+        ("create", None) => create::create(&shim, &directory, container).map(Some),
+        ("create", Some(other)) => other.create().map(Some),
+        ("start", Some(other)) => other.start().map(|()| None),
+        ("exec", None) => create::exec(&shim, &directory, container, name).map(Some),
+        ("exec", Some(other)) => other.exec(name).map(Some),
+        ("delete", _) => {
+            other.iter().for_each(OciRuntime::delete);
+            delete::delete(&shim, &directory, container).map(|()| None)
+        }
+        _ => Err(HelperError::Invalid(format!("a helper has no call {call:?}"))),
+    });
     tell(&directory, name, result)
 }
 

@@ -143,6 +143,9 @@ pub struct CreateRequest {
     /// Whether its stdin ends with the first attached client's.
     #[serde(default)]
     pub stdin_once: bool,
+    /// The program that makes it, such as runc; without one libcontainer does. Only shims that know it are asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oci_runtime: Option<PathBuf>,
 }
 
 /// A further process of a container.

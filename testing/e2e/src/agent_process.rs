@@ -17,7 +17,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::manifest::PodManifest;
 pub use command::{CommandOutput, wait_for_output};
-pub(crate) use setup::endpoint;
 pub use setup::{AgentSetup, NAME};
 
 /// How many lines of the agent's log an error carries.

@@ -1,20 +1,53 @@
-//! Runs the contract suite on a containerd of the rig, directly or through our own CRI server.
+//! Runs the contract suite on a runtime of the rig, directly or through our own CRI server.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use async_trait::async_trait;
+use libtest_mimic::{Arguments, Conclusion, Trial};
 use oarsman_contract::{Harness, ImageNames, PrivateImage};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::AuthConfig;
 use oarsman_rig::images::{self, ImageConfig};
-use oarsman_rig::{
-    ContainerdFlavour, Registry, RegistryCredentials, RepositoryBehaviour, Rig, RigOptions,
-};
+use oarsman_rig::leaks::{HostResource, Snapshot};
+use oarsman_rig::{ContainerdFlavour, Registry, RegistryCredentials, RepositoryBehaviour, Rig};
 
 use crate::proxy::CriProxy;
+use crate::scenario::rig_options;
+
+/// How long what cases have made may take to be gone.
+const MAX_WAIT: Duration = Duration::from_secs(20);
+
+/// Runs the suite on a runtime by these routes, each under a name of its own, and compares the machine before and after.
+///
+/// # Errors
+/// When the runtime does not come up, or something is left behind.
+pub fn run_contract(
+    arguments: &Arguments,
+    flavour: ContainerdFlavour,
+    routes: &[(&str, Route)],
+) -> Result<Conclusion> {
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let _inside = tokio.enter();
+    let runtime = tokio.block_on(ContainerdFixture::start(flavour))?;
+    let before = tokio.block_on(Snapshot::take(&runtime.rig))?;
+    let mut trials = Vec::<Trial>::new();
+    for (name, route) in routes {
+        let subject = tokio.block_on(runtime.via(*route))?;
+        trials.extend(oarsman_contract::trials(name, &subject, tokio.handle()));
+    }
+    let conclusion = libtest_mimic::run(arguments, trials);
+    // `oarsman cri` keeps the bridge and its rules until it ends.
+    let may_stay = |thing: &HostResource| {
+        flavour == ContainerdFlavour::OarsmanCri && thing.is_of_embedded_network()
+    };
+    tokio.block_on(before.compare_until_clean_but(MAX_WAIT, may_stay))?;
+    tokio.block_on(runtime.rig.stop())?;
+    Ok(conclusion)
+}
 
 /// How calls reach containerd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +82,9 @@ impl ContainerdFixture {
     /// Starts both. The registry has one public image and one that needs credentials.
     ///
     /// # Errors
-    /// When containerd does not come up.
+    /// When the runtime does not come up.
     pub async fn start(flavour: ContainerdFlavour) -> Result<Self> {
-        let rig = Rig::start(RigOptions { flavour, ..RigOptions::default() }).await?;
+        let rig = Rig::start(rig_options(flavour)?).await?;
         // Each is another image than the script image on the node: removing one must not remove that. And each route has its own, so that cases
         // on both may run in parallel.
         let names =
@@ -141,14 +174,16 @@ impl Harness for ContainerdHarness {
 
     fn may_lack(&self) -> &[&'static str] {
         match self.flavour {
-            ContainerdFlavour::Built | ContainerdFlavour::Absent => &[],
+            ContainerdFlavour::Built
+            | ContainerdFlavour::OarsmanCri
+            | ContainerdFlavour::Absent => &[],
             ContainerdFlavour::Debian => &["GetContainerEvents", "RealContainers"],
         }
     }
 
     fn has_real_containers(&self) -> bool {
         // The table says what the containerd of the rig answers, which is newer than Debian's.
-        self.flavour == ContainerdFlavour::Built
+        self.flavour != ContainerdFlavour::Debian
     }
 
     fn directory(&self) -> PathBuf {

@@ -11,13 +11,13 @@ use anyhow::{Context, Result};
 use oarsman_cri::{CriError, Deadlines, InfoTarget, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{ContainerFilter, ContainerStatus};
 use oarsman_host::{cgroups, mounts, processes};
-use oarsman_rig::{ContainerdFlavour, Rig};
+use oarsman_rig::Rig;
 
 use crate::agent_process::{EMBEDDED_SOCKET, NAME};
 pub use pods::{ObservedContainer, ObservedLogLine, ObservedPod, ObservedSandbox, longest_gap};
 pub use wait::{always, eventually};
 
-/// Reads from containerd, past any proxy, and from the kernel.
+/// Reads from the runtime, past any proxy, and from the kernel.
 #[derive(Clone)]
 pub struct RuntimeInspector {
     runtimes: InspectedRuntimes,
@@ -27,7 +27,7 @@ pub struct RuntimeInspector {
 /// What is read from.
 #[derive(Clone)]
 enum InspectedRuntimes {
-    Containerd(Box<RemoteRuntime>),
+    OfRig(Box<RemoteRuntime>),
     /// Those of the agents whose root directories are below this directory, each by the socket that its agent serves.
     Embedded(PathBuf),
 }
@@ -38,11 +38,9 @@ impl RuntimeInspector {
     /// # Errors
     /// Never, as long as the rig's directory has a plain name.
     pub fn new(rig: &Rig) -> Result<Self> {
-        let runtimes = match rig.flavour() {
-            ContainerdFlavour::Absent => InspectedRuntimes::Embedded(rig.agents()),
-            ContainerdFlavour::Built | ContainerdFlavour::Debian => {
-                InspectedRuntimes::Containerd(Box::new(rig.client()?))
-            }
+        let runtimes = match rig.flavour().has_socket() {
+            true => InspectedRuntimes::OfRig(Box::new(rig.client()?)),
+            false => InspectedRuntimes::Embedded(rig.agents()),
         };
         Ok(Self { runtimes, cgroup_parent: rig.cgroup_parent().into() })
     }
@@ -54,7 +52,7 @@ impl RuntimeInspector {
     /// When the directory of agents cannot be read.
     pub fn clients(&self) -> Result<Vec<RemoteRuntime>> {
         let agents = match &self.runtimes {
-            InspectedRuntimes::Containerd(client) => return Ok(vec![client.as_ref().clone()]),
+            InspectedRuntimes::OfRig(client) => return Ok(vec![client.as_ref().clone()]),
             InspectedRuntimes::Embedded(agents) => agents,
         };
         let mut clients = Vec::new();

@@ -7,6 +7,7 @@ mod containerd;
 pub mod disk;
 pub mod inspect;
 pub mod manifest;
+pub mod notify_socket;
 pub mod pod_observer;
 pub mod program;
 pub mod proxy;
@@ -15,4 +16,4 @@ pub mod scenario;
 pub mod server_clients;
 pub mod terminal;
 
-pub use containerd::{ContainerdFixture, Route};
+pub use containerd::{ContainerdFixture, Route, run_contract};

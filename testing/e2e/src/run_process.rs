@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::agent_process::endpoint;
 use crate::inspect::eventually;
 use crate::program;
 use crate::scenario::ScenarioContext;
@@ -41,7 +40,7 @@ impl RunProcess {
     pub fn flags(cx: &ScenarioContext) -> [String; 3] {
         [
             format!("--root-dir={}", cx.rig().agents().join("person").display()),
-            format!("--runtime={}", endpoint(cx.rig())),
+            format!("--runtime={}", cx.rig().endpoint()),
             format!("--cgroup-root={}/person", cx.rig().cgroup_parent()),
         ]
     }

@@ -8,7 +8,7 @@
 
 mod cluster_resources;
 mod context;
-mod embedded;
+mod obstacles;
 mod share;
 mod shared_rig;
 
@@ -19,7 +19,7 @@ use anyhow::Result;
 use futures::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 use oarsman_rig::parts::{self, kubernetes};
-use oarsman_rig::{ContainerdFlavour, namespace};
+use oarsman_rig::{ContainerdFlavour, RigOptions, namespace};
 
 use crate::program;
 pub use cluster_resources::{ours, under_test};
@@ -73,14 +73,27 @@ const DEBIAN: &str = "OARSMAN_ON_DEBIAN_CONTAINERD";
 /// The variable that asks for agents with the embedded runtime.
 const EMBEDDED: &str = "OARSMAN_ON_EMBEDDED";
 
+/// The variable that asks for `oarsman cri`.
+const CRI: &str = "OARSMAN_ON_CRI";
+
 /// The runtime that scenarios run on: the newest containerd, or another when the environment asks for it.
 pub fn flavours() -> [ContainerdFlavour; 1] {
     let is_set = |name: &str| std::env::var_os(name).is_some();
-    [match (is_set(DEBIAN), is_set(EMBEDDED)) {
-        (true, _) => ContainerdFlavour::Debian,
-        (false, true) => ContainerdFlavour::Absent,
-        (false, false) => ContainerdFlavour::Built,
-    }]
+    let others = [
+        (DEBIAN, ContainerdFlavour::Debian),
+        (EMBEDDED, ContainerdFlavour::Absent),
+        (CRI, ContainerdFlavour::OarsmanCri),
+    ];
+    let other = others.into_iter().find(|(variable, _)| is_set(variable));
+    [other.map_or(ContainerdFlavour::Built, |(_, flavour)| flavour)]
+}
+
+/// The options of a rig of that flavour, with our program where it is the runtime.
+///
+/// # Errors
+/// When the path of the program is not known.
+pub fn rig_options(flavour: ContainerdFlavour) -> Result<RigOptions> {
+    Ok(RigOptions { flavour, program: Some(program::path()?), ..RigOptions::default() })
 }
 
 /// The main function of a test binary without the standard harness: builds the program, enters namespaces, and runs every scenario on every
@@ -139,8 +152,7 @@ fn trial(
     let name = format!("{}::{}", shared_rig.name(), scenario.name);
     let trial = Trial::ignorable_test(name.clone(), move || {
         if let Some(obstacle) = shared_rig.obstacle(scenario.name) {
-            let said = format!("waits for `oarsman cri`, issue 22: {obstacle}");
-            return Ok(Completion::ignored_with(said));
+            return Ok(Completion::ignored_with(obstacle));
         }
         if !share.take(&name)? {
             return Ok(Completion::ignored_with("another process plays it"));

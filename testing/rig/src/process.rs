@@ -57,20 +57,11 @@ impl ManagedProcess {
     /// Sends SIGTERM, and waits until the process has ended; one that does not is killed, and that is an error.
     pub(crate) async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
         let child = self.lock().take();
-        let mut child = child.with_context(|| format!("{} was not started", self.name))?;
-        kill_process(Pid::from_child(&child), Signal::TERM)?;
-        let start = clock::now();
-        let mut status = child.try_wait()?;
-        while status.is_none() && start.elapsed() < max_wait {
-            tokio::time::sleep(POLL_INTERVAL).await;
-            status = child.try_wait()?;
-        }
-        if let Some(status) = status {
-            return Ok(status);
-        }
-        child.kill()?;
-        child.wait()?;
-        bail!("{} did not end within {max_wait:?}; its log:\n{}", self.name, self.log_tail())
+        let child = child.with_context(|| format!("{} was not started", self.name))?;
+        let late = || {
+            format!("{} did not end within {max_wait:?}; its log:\n{}", self.name, self.log_tail())
+        };
+        terminate(child, max_wait).await?.with_context(late)
     }
 
     /// Whether the process runs.
@@ -113,6 +104,21 @@ impl ManagedProcess {
     fn lock(&self) -> MutexGuard<'_, Option<Child>> {
         self.child.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Sends SIGTERM, and waits until the process has ended; one that does not is killed, and has no status.
+pub(crate) async fn terminate(mut child: Child, max_wait: Duration) -> Result<Option<ExitStatus>> {
+    kill_process(Pid::from_child(&child), Signal::TERM)?;
+    let start = clock::now();
+    while start.elapsed() < max_wait {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
 }
 
 impl Drop for ManagedProcess {

@@ -1,4 +1,4 @@
-//! Runs a containerd for tests, with directories, network and cgroup of its own.
+//! Runs a containerd for tests, or `oarsman cri` in its place, with directories, network and cgroup of its own.
 
 mod cni;
 mod config;
@@ -13,6 +13,7 @@ mod teardown;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub struct RigOptions {
     pub images: Vec<OciImage>,
     /// Which containerd.
     pub flavour: ContainerdFlavour,
+    /// The program whose `oarsman cri` runs; needed on a rig of that flavour.
+    pub program: Option<PathBuf>,
     /// The size in bytes of a file system of its own for containerd's root directory, with all images and snapshots; none for the machine's.
     pub image_disk: Option<u64>,
 }
@@ -70,9 +73,10 @@ impl Rig {
             image_disk::mount(&layout, bytes)?;
         }
         fs::write(layout.config(), options.flavour.config(&layout, &parts))?;
-        let rig = Self { layout, parts, containerd: ContainerdProcess::default() };
+        let containerd = ContainerdProcess::new(oarsman(&options)?);
+        let rig = Self { layout, parts, containerd };
         fs::write(rig.cni_configuration(), cni::bridge(&rig.layout))?;
-        if options.flavour.is_containerd() {
+        if options.flavour.has_socket() {
             rig.restart().await?;
         }
         let mut images = images::standard(&rig.parts)?;
@@ -81,9 +85,17 @@ impl Rig {
         Ok(rig)
     }
 
-    /// The socket of containerd.
+    /// The socket of containerd, or of `oarsman cri`.
     pub fn socket(&self) -> PathBuf {
         self.layout.socket()
+    }
+
+    /// The runtime of agents on this rig, as their configuration names it.
+    pub fn endpoint(&self) -> String {
+        match self.flavour().has_socket() {
+            true => format!("unix://{}", self.socket().display()),
+            false => "embedded".to_owned(),
+        }
     }
 
     /// The address of the newest containerd's metrics, at `/v1/metrics`; Debian's has none.
@@ -143,9 +155,9 @@ impl Rig {
     /// A client of the runtime.
     ///
     /// # Errors
-    /// When there is no containerd.
+    /// When no process of the rig serves CRI.
     pub fn client(&self) -> Result<RemoteRuntime> {
-        ensure!(self.flavour().is_containerd(), "this rig has no containerd");
+        ensure!(self.flavour().has_socket(), "this rig has no runtime of its own");
         Ok(RemoteRuntime::new(&self.socket().to_string_lossy(), None, Deadlines::default())?)
     }
 
@@ -184,12 +196,12 @@ impl Rig {
         Ok(())
     }
 
-    /// Gives the images of a rig without containerd to an agent with that root directory; nothing on another rig.
+    /// Gives the images of a rig without a runtime to an agent with that root directory; nothing on another rig.
     ///
     /// # Errors
     /// When they cannot be imported.
     pub fn prepare_agent(&self, root: &Path) -> Result<()> {
-        if self.flavour().is_containerd() {
+        if self.flavour().has_socket() {
             return Ok(());
         }
         embedded::prepare_agent(&self.layout, root)
@@ -237,6 +249,14 @@ impl Rig {
         Ok(())
     }
 
+    /// Sends SIGTERM to containerd, and waits until it has ended. Shims and containers run on.
+    ///
+    /// # Errors
+    /// When it does not end in time: it is killed then.
+    pub async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
+        self.containerd.terminate(max_wait).await
+    }
+
     /// Starts a containerd that was killed, and waits until it serves CRI.
     ///
     /// # Errors
@@ -252,15 +272,33 @@ impl Rig {
     }
 
     /// Simulates a power failure and reboot of the machine: all processes of this rig are killed, files in memory are removed, the boot id is
-    /// another, and containerd has started. Agents must be dead before.
+    /// another, and the runtime has started. Agents must be dead before.
     ///
     /// # Errors
-    /// When something does not die, or containerd does not come up.
+    /// When something does not die, or the runtime does not come up.
     pub async fn reboot(&self) -> Result<()> {
-        self.kill()?;
+        if self.flavour().has_socket() {
+            self.kill()?;
+        }
         let layout = self.layout.clone();
         tokio::task::spawn_blocking(move || reboot::remove_volatile_state(&layout)).await??;
-        self.restart().await
+        match self.flavour().has_socket() {
+            true => self.restart().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Removes what the runtime has kept of the time before a reboot: containerd removes its directories of tasks only when it starts for the second
+    /// time after it.
+    ///
+    /// # Errors
+    /// When containerd does not come up.
+    pub async fn settle_after_reboot(&self) -> Result<()> {
+        if self.flavour().is_containerd() {
+            self.kill()?;
+            self.restart().await?;
+        }
+        Ok(())
     }
 
     /// Whether the runtime and its network are ready for pods.
@@ -300,6 +338,19 @@ impl Drop for Rig {
     fn drop(&mut self) {
         if let Err(error) = teardown::tear_down(&self.layout, self.containerd.take()) {
             print_progress(&format!("{error:#}"));
+        }
+    }
+}
+
+/// The program that a rig needs on which `oarsman cri` is the runtime.
+fn oarsman(options: &RigOptions) -> Result<Option<PathBuf>> {
+    match options.flavour {
+        ContainerdFlavour::OarsmanCri => {
+            let program = options.program.clone();
+            program.context("a rig with `oarsman cri` needs the program").map(Some)
+        }
+        ContainerdFlavour::Built | ContainerdFlavour::Debian | ContainerdFlavour::Absent => {
+            Ok(None)
         }
     }
 }

@@ -3,7 +3,6 @@
 use clap::ValueEnum;
 use oarsman_rig::ContainerdFlavour;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 /// A container runtime.
 #[derive(
@@ -16,6 +15,8 @@ pub(super) enum TestedRuntime {
     Containerd,
     /// The one in our program
     Embedded,
+    /// The same in a process of its own
+    Cri,
 }
 
 impl TestedRuntime {
@@ -24,6 +25,7 @@ impl TestedRuntime {
         match self {
             Self::Containerd => "",
             Self::Embedded => "-embedded",
+            Self::Cri => "-cri",
         }
     }
 
@@ -32,6 +34,7 @@ impl TestedRuntime {
         match self {
             Self::Containerd => "",
             Self::Embedded => " --runtime embedded",
+            Self::Cri => " --runtime cri",
         }
     }
 
@@ -40,6 +43,7 @@ impl TestedRuntime {
         match self {
             Self::Containerd => "",
             Self::Embedded => ", embedded runtime",
+            Self::Cri => ", oarsman cri",
         }
     }
 
@@ -47,16 +51,12 @@ impl TestedRuntime {
         match self {
             Self::Containerd => ContainerdFlavour::Built,
             Self::Embedded => ContainerdFlavour::Absent,
+            Self::Cri => ContainerdFlavour::OarsmanCri,
         }
     }
 
-    /// Fields of the agent's configuration that are other than usual.
-    pub(super) fn settings(self) -> Map<String, Value> {
-        match self {
-            Self::Containerd => Map::new(),
-            Self::Embedded => {
-                Map::from_iter([("containerRuntimeEndpoint".to_owned(), Value::from("embedded"))])
-            }
-        }
+    /// Whether it is in our program.
+    pub(super) fn is_ours(self) -> bool {
+        self != Self::Containerd
     }
 }

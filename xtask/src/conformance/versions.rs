@@ -26,7 +26,7 @@ pub(super) fn all(root: &Path, subject: RunSubject) -> Result<BTreeMap<String, S
             versions.insert(name, first_line(Command::new(directory.join(name)).arg("--version"))?);
         }
     }
-    if kubelet == KubeletKind::Oarsman {
+    if kubelet == KubeletKind::Oarsman || runtime.is_ours() {
         let mut git = Command::new("git");
         git.current_dir(root).args(["describe", "--always", "--dirty"]);
         versions.insert("commit", first_line(&mut git)?);

@@ -115,12 +115,14 @@ pub(super) const STAGES: &[TestStage] = &[
         what: "pods from files live and die on real containerd",
         work: e2e(&["pods"], ProcessSplit::Shared { processes: 3, some_alone: true }),
     },
-    on_embedded(
+    on_runtime(
+        INSIDE,
         "on-embedded",
         "examples and commands again, with the embedded runtime",
         &["run", "commands"],
         ProcessSplit::Shared { processes: 1, some_alone: false },
     ),
+    shared("cri", "the embedded runtime in a process of its own", &["oarsman_cri"], 1),
     shared("run", "the examples, as a person runs and interrupts them", &["run"], 2),
     shared("commands", "what a person asks of a running agent", &["commands"], 1),
     shared(
@@ -142,27 +144,44 @@ pub(super) const STAGES: &[TestStage] = &[
     },
 ];
 
-/// What `cargo xtask embedded` runs: all scenarios that the embedded runtime can run.
+/// The variables that ask for the embedded runtime inside of the agent, and for `oarsman cri`.
+const INSIDE: &str = "OARSMAN_ON_EMBEDDED";
+const APART: &str = "OARSMAN_ON_CRI";
+
+/// What `cargo xtask embedded` runs: all scenarios that the embedded runtime can run, inside of the agent and as `oarsman cri`.
 pub(super) const ON_EMBEDDED: &[TestStage] = &[
-    every_on_embedded("pods on embedded", &["pods"]),
-    every_on_embedded("run on embedded", &["run"]),
-    every_on_embedded("commands on embedded", &["commands"]),
-    every_on_embedded("explain on embedded", &["explain"]),
-    every_on_embedded("endurance on embedded", &["endurance"]),
+    every(INSIDE, "pods on embedded", &["pods"]),
+    every(INSIDE, "run on embedded", &["run"]),
+    every(INSIDE, "commands on embedded", &["commands"]),
+    every(INSIDE, "explain on embedded", &["explain"]),
+    every(INSIDE, "endurance on embedded", &["endurance"]),
+    every(INSIDE, "node on embedded", &["real_node"]),
+    whole("contract on cri", "what a CRI runtime does, over its socket", &["contract_on_cri"]),
+    every(APART, "pods on cri", &["pods"]),
+    every(APART, "run on cri", &["run"]),
+    every(APART, "commands on cri", &["commands"]),
+    every(APART, "explain on cri", &["explain"]),
+    every(APART, "endurance on cri", &["endurance"]),
+    every(APART, "node on cri", &["real_node"]),
 ];
 
-const fn every_on_embedded(name: &'static str, names: &'static [&'static str]) -> TestStage {
+const fn every(
+    runtime: &'static str,
+    name: &'static str,
+    names: &'static [&'static str],
+) -> TestStage {
     let split = ProcessSplit::Shared { processes: 1, some_alone: true };
-    on_embedded(name, "on the embedded runtime", names, split)
+    on_runtime(runtime, name, "on the embedded runtime", names, split)
 }
 
-const fn on_embedded(
+const fn on_runtime(
+    runtime: &'static str,
     name: &'static str,
     what: &'static str,
     names: &'static [&'static str],
     split: ProcessSplit,
 ) -> TestStage {
-    let runtime = Some("OARSMAN_ON_EMBEDDED");
+    let runtime = Some(runtime);
     let tests = StageTests { directory: "testing/e2e", names, split, runtime };
     TestStage { name, what, work: StageWork::Tests(tests) }
 }

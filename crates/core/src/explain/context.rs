@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use super::container::ContainerSnapshot;
 use super::phrases;
 use crate::pod::PodExt;
-use crate::report::{EventReport, NodeReport, PodActivity, PodReport};
+use crate::report::{EventReport, NodeReport, PodActivity, PodReport, RuntimeReport};
 use crate::time::wall_between;
 
 /// A pod, and the node it is on.
@@ -60,8 +60,8 @@ impl<'a> ExplainContext<'a> {
 
     /// The command that shows what the runtime says.
     pub(super) fn runtime_log(&self) -> String {
-        let name = &self.node.runtime.name;
-        format!("`journalctl -u {}`", if name.is_empty() { "containerd" } else { name })
+        let RuntimeReport { name, endpoint, .. } = &self.node.runtime;
+        format!("`journalctl -u {}`", runtime_unit(name, endpoint))
     }
 
     pub(super) fn age(&self, since: Timestamp) -> Duration {
@@ -100,5 +100,33 @@ impl<'a> ExplainContext<'a> {
                 && about.as_ref().is_none_or(|about| path.ends_with(about.as_str()))
         };
         self.node.events.iter().filter(is_it).max_by_key(|event| event.last)
+    }
+}
+
+/// The unit of a runtime of that name. The embedded one is a process of its own unless the agent has it inside.
+fn runtime_unit<'a>(name: &'a str, endpoint: &str) -> &'a str {
+    match (name, endpoint) {
+        ("", _) => "containerd",
+        ("oarsman", "embedded") => "oarsman",
+        ("oarsman", _) => "oarsman-cri",
+        (name, _) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_of_a_runtime_is_that_of_its_unit() {
+        let rows = [
+            ("", "unix:///r", "containerd"),
+            ("containerd", "unix:///r", "containerd"),
+            ("oarsman", "embedded", "oarsman"),
+            ("oarsman", "unix:///r", "oarsman-cri"),
+        ];
+        for (name, endpoint, unit) in rows {
+            assert_eq!(runtime_unit(name, endpoint), unit, "{name} {endpoint}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! `/metrics/cadvisor`: the numbers of every control group, with the names and labels that dashboards know from cAdvisor.
 
-mod families;
+pub(super) mod families;
 
 use jiff::Timestamp;
 

@@ -33,4 +33,9 @@ implement! { ImageService {
     fn image_fs_info(self, _request: cri::ImageFsInfoRequest) -> cri::ImageFsInfoResponse {
         self.runtime.image_fs_info().await?
     }
+} streams {
+    fn stream_images(self, request: cri::StreamImagesRequest) -> cri::StreamImagesResponse {
+        let images = self.runtime.list_images(request.filter).await?;
+        (images, |images| cri::StreamImagesResponse { images })
+    }
 } }

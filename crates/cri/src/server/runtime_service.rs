@@ -188,6 +188,41 @@ implement! { RuntimeService {
         let pod_metrics = self.runtime.list_pod_sandbox_metrics().await?;
         cri::ListPodSandboxMetricsResponse { pod_metrics }
     }
+} streams {
+    fn stream_pod_sandboxes(
+        self, request: cri::StreamPodSandboxesRequest
+    ) -> cri::StreamPodSandboxesResponse {
+        let all = self.runtime.list_pod_sandboxes(request.filter).await?;
+        (all, |pod_sandboxes| cri::StreamPodSandboxesResponse { pod_sandboxes })
+    }
+
+    fn stream_containers(
+        self, request: cri::StreamContainersRequest
+    ) -> cri::StreamContainersResponse {
+        let all = self.runtime.list_containers(request.filter).await?;
+        (all, |containers| cri::StreamContainersResponse { containers })
+    }
+
+    fn stream_container_stats(
+        self, request: cri::StreamContainerStatsRequest
+    ) -> cri::StreamContainerStatsResponse {
+        let all = self.runtime.list_container_stats(request.filter).await?;
+        (all, |container_stats| cri::StreamContainerStatsResponse { container_stats })
+    }
+
+    fn stream_pod_sandbox_stats(
+        self, request: cri::StreamPodSandboxStatsRequest
+    ) -> cri::StreamPodSandboxStatsResponse {
+        let all = self.runtime.list_pod_sandbox_stats(request.filter).await?;
+        (all, |pod_sandbox_stats| cri::StreamPodSandboxStatsResponse { pod_sandbox_stats })
+    }
+
+    fn stream_pod_sandbox_metrics(
+        self, _request: cri::StreamPodSandboxMetricsRequest
+    ) -> cri::StreamPodSandboxMetricsResponse {
+        let all = self.runtime.list_pod_sandbox_metrics().await?;
+        (all, |pod_sandbox_metrics| cri::StreamPodSandboxMetricsResponse { pod_sandbox_metrics })
+    }
 }
     async fn get_container_events(
         &self,

@@ -14,4 +14,5 @@ mod large_lists;
 mod recording_runtime;
 mod round_trip;
 mod shutdown;
+mod streamed_lists;
 mod trace_context;

@@ -70,6 +70,8 @@ pub struct ProgramFlags {
     pub log_file_max_files: i32,
     /// Whether pods of the API server are started again while it cannot be reached.
     pub remember_pods: bool,
+    /// The paths of OCI runtimes that are runtime handlers of the embedded runtime, by their names.
+    pub runtime_handler: BTreeMap<String, String>,
     /// How old a container that has ended must be before it is removed.
     pub minimum_container_ttl_duration: GoDuration,
     /// How many containers that have ended are kept of each one.
@@ -102,6 +104,7 @@ impl Default for ProgramFlags {
             log_file_max_size: Quantity::from_units(50 << 20, Format::BinarySi),
             log_file_max_files: 5,
             remember_pods: true,
+            runtime_handler: BTreeMap::new(),
             minimum_container_ttl_duration: GoDuration::ZERO,
             maximum_dead_containers_per_container: 1,
             maximum_dead_containers: -1,

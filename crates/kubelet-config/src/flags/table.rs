@@ -41,7 +41,7 @@ pub(super) fn find(name: &str) -> Option<&'static Flag> {
 }
 
 /// Flags that are not deprecated in favour of a field.
-static PROGRAM: [Flag; 54] = [
+static PROGRAM: [Flag; 55] = [
     of(Current, "config", Text, "", "The file of the configuration (KubeletConfiguration)."),
     of(
         Current,
@@ -141,6 +141,13 @@ static PROGRAM: [Flag; 54] = [
         Switch,
         "",
         "Whether pods of the API server, and what they use, are kept on this machine, sealed, and come back while it is away.",
+    ),
+    of(
+        OarsmanOnly,
+        "runtime-handler",
+        Pairs,
+        "",
+        "Runtime handlers of the embedded runtime by the paths of their OCI runtimes, such as runc=/usr/sbin/runc.",
     ),
     of(OarsmanOnly, "pod-logs-dir", Text, "podLogsDir", "Where the logs of pods lie."),
     of(

@@ -9,13 +9,13 @@ use oarsman_clock::Clock;
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{ConnectionHolder, CriError, Deadlines, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1;
-use oarsman_demo_image as demo_image;
 use oarsman_pod_network::HostChange;
-use oarsman_runtime::{BuiltInImage, EmbeddedRuntime, EmbeddedRuntimeSettings};
+use oarsman_runtime::EmbeddedRuntime;
 use oarsman_sync::TaskPanics;
 
 use crate::connection_holder::ConnectionHolderHandle;
-use crate::cri_server::{self, CriServer};
+use crate::cri_server::{self, CriServerTask};
+use crate::embedded_runtime;
 use crate::runtime_endpoint::{RuntimeEndpoint, embedded_directory};
 use crate::settings::AgentSettings;
 
@@ -37,7 +37,7 @@ pub(crate) enum AgentRuntime {
     Embedded {
         runtime: EmbeddedRuntime,
         /// None if its socket could not be made.
-        _server: Option<Arc<CriServer>>,
+        _server: Option<Arc<CriServerTask>>,
     },
 }
 
@@ -79,7 +79,9 @@ impl AgentRuntime {
             Self::Remote { connection_holder, .. } => {
                 connection_holder.iter().for_each(|holder| holder.release());
             }
-            Self::Embedded { runtime, .. } => remove_unused_network(runtime).await,
+            Self::Embedded { runtime, .. } => {
+                embedded_runtime::remove_unused_network(runtime).await;
+            }
         }
     }
 }
@@ -90,24 +92,14 @@ async fn open_embedded(
     panics: &TaskPanics,
 ) -> Result<AgentRuntime> {
     let directory = embedded_directory(&settings.root);
-    let program = std::env::current_exe().context("cannot tell where this program lies")?;
-    let settings = EmbeddedRuntimeSettings {
-        built_in_images: vec![BuiltInImage {
-            name: demo_image::NAME,
-            archive: demo_image::archive,
-        }],
-        panics: panics.clone(),
-        ..EmbeddedRuntimeSettings::new(&directory, program)
-    };
-    let runtime = EmbeddedRuntime::open(settings, Arc::clone(clock))
-        .await
-        .with_context(|| format!("cannot open the embedded runtime in {}", directory.display()))?;
+    let runtime =
+        embedded_runtime::open(&directory, &settings.runtime_handlers, clock, panics).await?;
     // Only other clients need the socket.
     let told = |error: &anyhow::Error| {
         let (path, error) = (directory.display(), format!("{error:#}"));
         tracing::error!(%path, error, "CRI not served, crictl does not reach the embedded runtime");
     };
-    let served = cri_server::serve(&directory, Arc::new(runtime.clone()), panics.clone()).await;
+    let served = cri_server::serve_in(&directory, Arc::new(runtime.clone()), panics.clone()).await;
     let server = served.inspect_err(told).ok().map(Arc::new);
     Ok(AgentRuntime::Embedded { runtime, _server: server })
 }
@@ -117,16 +109,6 @@ fn sentence(change: &HostChange) -> String {
     format!(
         "{setting} of this machine was {before} and is {now} now, because {reason}; it stays so"
     )
-}
-
-/// The bridge and the rules stay while there are pods. An agent that ends with pods leaves them running.
-async fn remove_unused_network(runtime: &EmbeddedRuntime) {
-    let listed = runtime.list_pod_sandboxes(None).await;
-    if listed.is_ok_and(|sandboxes| sandboxes.is_empty())
-        && let Err(error) = runtime.remove_network().await
-    {
-        tracing::warn!(object = "pod network", %error, "network of pods not removed, the next start uses it");
-    }
 }
 
 fn client(

@@ -1,9 +1,9 @@
-//! Checks that `docs/commands.md` has the help text of every command.
+//! Checks that `docs/commands.md` has the help text of every command for an agent, and of `oarsman cri`.
 
 use std::fs;
 use std::path::Path;
 
-use clap::{Command, Subcommand};
+use clap::{Command, CommandFactory, Subcommand};
 
 use super::ClientCommand;
 
@@ -26,18 +26,32 @@ This page is generated from the help texts of the commands, and a test compares 
 `OARSMAN_RENEW=1 cargo test -p oarsman --bin oarsman manual` generates it again.
 ";
 
+const RUNTIME: &str = "
+# The container runtime
+
+[operating.md](operating.md#the-runtime-in-a-process-of-its-own) says how it is operated.
+";
+
 /// The content of `docs/commands.md`.
 fn page() -> String {
     let mut program = ClientCommand::augment_subcommands(Command::new("oarsman"));
     program.build();
     let visible = program.get_subcommands_mut().filter(|command| command.get_name() != "help");
-    let sections = visible.map(|command| {
-        let (name, help) = (command.get_name().to_owned(), command.render_help());
-        let lines: Vec<String> =
-            help.to_string().trim_end().lines().map(|line| line.trim_end().to_owned()).collect();
-        format!("\n## oarsman {name}\n\n```text\n{}\n```\n", lines.join("\n"))
-    });
-    format!("{HEAD}{}", sections.collect::<String>())
+    let sections = visible.map(section);
+    format!("{HEAD}{}{RUNTIME}{}", sections.collect::<String>(), section(&mut cri()))
+}
+
+fn section(command: &mut Command) -> String {
+    let (name, help) = (command.get_name().to_owned(), command.render_help());
+    let lines: Vec<String> =
+        help.to_string().trim_end().lines().map(|line| line.trim_end().to_owned()).collect();
+    format!("\n## oarsman {name}\n\n```text\n{}\n```\n", lines.join("\n"))
+}
+
+fn cri() -> Command {
+    let mut program = crate::Arguments::command();
+    program.build();
+    program.find_subcommand("cri").unwrap().clone()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use oarsman_cluster::{Freshness, ProjectionGates, RequestLimits, RequestRate};
 use oarsman_core::admission::{Mode, without_namespace};
 use oarsman_core::features::FeatureGates;
@@ -18,6 +18,7 @@ use oarsman_kubelet_config::enums::{
 };
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig, is_enabled};
+use oarsman_runtime::OciHandler;
 use oarsman_spans::TracingSettings;
 use oarsman_state::CheckpointKeys;
 
@@ -101,6 +102,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         node_status: node_status_config(kubelet, flags, &name),
         node_name: name,
         runtime_endpoint: RuntimeEndpoint::of_configuration(&kubelet.container_runtime_endpoint),
+        runtime_handlers: runtime_handlers(flags)?,
         image_endpoint: unless_empty(&kubelet.image_service_endpoint),
         tracing: tracing_settings(kubelet),
         request_timeout: kubelet.runtime_request_timeout.or_zero(),
@@ -128,6 +130,13 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         allowed_unsafe_sysctls: allowed_unsafe_sysctls(kubelet)?,
         user_namespaces: user_namespaces(kubelet),
     })
+}
+
+fn runtime_handlers(flags: &ProgramFlags) -> Result<Vec<OciHandler>> {
+    let handlers = flags.runtime_handler.iter().map(|(name, path)| format!("{name}={path}"));
+    let parsed =
+        handlers.map(|text| text.parse().with_context(|| format!("--runtime-handler {text}")));
+    parsed.collect()
 }
 
 /// None if no trace is sampled: the default rate is zero, as with the Go kubelet.

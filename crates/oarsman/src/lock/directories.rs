@@ -19,6 +19,14 @@ pub(crate) fn prepare_root(root: &Path) -> Result<()> {
         .with_context(|| format!("cannot use the root directory {}", root.display()))
 }
 
+/// Makes a directory that only root enters, and those above it, unless it is there.
+///
+/// # Errors
+/// When another user could put something into it, or exchange it as a whole.
+pub(crate) fn prepare_directory(directory: &Path) -> Result<()> {
+    prepare(directory, 0o700)
+}
+
 /// Makes a directory that is only ours; one of an older version is closed to others.
 pub(super) fn prepare_own(directory: &Path) -> Result<()> {
     prepare(directory, 0o700)?;
@@ -49,16 +57,16 @@ fn check(directory: &Path, harmless: u32) -> Result<()> {
     let (mode, owner) = (metadata.mode(), metadata.uid());
     ensure!(
         is_trusted(owner),
-        "{path} belongs to user {owner}, who could exchange what lies in it: give it to root with `chown root {path}`, or choose another --root-dir"
+        "{path} belongs to user {owner}, who could exchange what lies in it: give it to root with `chown root {path}`, or choose another directory"
     );
     ensure!(
         mode & OTHERS_WRITE == 0 || mode & harmless != 0,
-        "{path} can be written to by all users: close it with `chmod o-w {path}`, or choose another --root-dir"
+        "{path} can be written to by all users: close it with `chmod o-w {path}`, or choose another directory"
     );
     let group = metadata.gid();
     ensure!(
         mode & GROUP_WRITES == 0 || mode & harmless != 0 || is_trusted_group(group),
-        "{path} can be written to by group {group}: close it with `chmod g-w {path}`, or choose another --root-dir"
+        "{path} can be written to by group {group}: close it with `chmod g-w {path}`, or choose another directory"
     );
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Limits of a container.
 
-use oarsman_cri_types::v1::LinuxContainerResources;
+use std::collections::BTreeMap;
+
+use oarsman_cri_types::v1::{HugepageLimit, LinuxContainerResources};
 use oci_spec::runtime::{
     LinuxCpu, LinuxCpuBuilder, LinuxDeviceCgroup, LinuxHugepageLimitBuilder, LinuxMemory,
     LinuxMemoryBuilder, LinuxResources, LinuxResourcesBuilder,
@@ -31,6 +33,12 @@ pub(crate) struct StoredResources {
     pub(crate) cpuset_cpus: String,
     pub(crate) cpuset_mems: String,
     pub(crate) oom_score_adj: i64,
+    /// Limits of huge pages, by their size.
+    #[serde(default)]
+    pub(crate) hugepages: BTreeMap<String, u64>,
+    /// Files of the control group on v2, with what they hold.
+    #[serde(default)]
+    pub(crate) unified: BTreeMap<String, String>,
 }
 
 impl StoredResources {
@@ -44,6 +52,8 @@ impl StoredResources {
             cpuset_cpus: asked.cpuset_cpus.clone(),
             cpuset_mems: asked.cpuset_mems.clone(),
             oom_score_adj: asked.oom_score_adj,
+            hugepages: hugepages(&asked.hugepage_limits),
+            unified: asked.unified.clone(),
         }
     }
 
@@ -61,6 +71,8 @@ impl StoredResources {
             cpuset_cpus: text(new.cpuset_cpus, &self.cpuset_cpus),
             cpuset_mems: text(new.cpuset_mems, &self.cpuset_mems),
             oom_score_adj: number(new.oom_score_adj, self.oom_score_adj),
+            hugepages: merged(&self.hugepages, new.hugepages),
+            unified: merged(&self.unified, new.unified),
         }
     }
 
@@ -75,9 +87,22 @@ impl StoredResources {
             cpuset_cpus: self.cpuset_cpus.clone(),
             cpuset_mems: self.cpuset_mems.clone(),
             oom_score_adj: self.oom_score_adj,
-            ..LinuxContainerResources::default()
+            hugepage_limits: self.hugepages.iter().map(limit).collect(),
+            unified: self.unified.clone(),
         }
     }
+}
+
+fn hugepages(limits: &[HugepageLimit]) -> BTreeMap<String, u64> {
+    limits.iter().map(|limit| (limit.page_size.clone(), limit.limit)).collect()
+}
+
+fn limit((page_size, limit): (&String, &u64)) -> HugepageLimit {
+    HugepageLimit { page_size: page_size.clone(), limit: *limit }
+}
+
+fn merged<V: Clone>(old: &BTreeMap<String, V>, new: BTreeMap<String, V>) -> BTreeMap<String, V> {
+    old.clone().into_iter().chain(new).collect()
 }
 
 /// The limits of a spec. Zero and empty mean that nothing is asked for.
@@ -153,8 +178,6 @@ fn cpu(asked: &LinuxContainerResources) -> Result<Option<LinuxCpu>, SpecError> {
 
 #[cfg(test)]
 mod tests {
-    use oarsman_cri_types::v1::HugepageLimit;
-
     use super::*;
 
     fn asked() -> LinuxContainerResources {
@@ -202,9 +225,11 @@ mod tests {
         let change = LinuxContainerResources {
             cpu_quota: -1,
             cpuset_cpus: "0".to_owned(),
+            unified: [("memory.high".to_owned(), "max".to_owned())].into(),
             ..LinuxContainerResources::default()
         };
         let after = before.updated(&change);
+        assert_eq!((after.hugepages["2MB"], after.unified["memory.high"].as_str()), (0, "max"));
         assert_eq!((after.cpu_quota, after.cpuset_cpus.as_str()), (-1, "0"));
         assert_eq!((after.memory, after.cpu_shares), (before.memory, before.cpu_shares));
         assert_eq!(StoredResources::of(&after.shown()), after);

@@ -49,6 +49,14 @@ pub(crate) fn stop_signal(asked: Signal, of_image: &str) -> i32 {
     own.or_else(|| number(of_image)).unwrap_or(SIGTERM)
 }
 
+/// A number as CRI shows it.
+pub(crate) fn shown(wanted: i32) -> Signal {
+    // Of two names of one number, the first is the usual one.
+    let all = (1..).map_while(|value| Signal::try_from(value).ok());
+    let is_it = |signal: &Signal| number(signal.as_str_name()) == Some(wanted);
+    all.into_iter().find(is_it).unwrap_or_default()
+}
+
 /// The number of a signal by name, with or without `SIG`, or by number.
 fn number(name: &str) -> Option<i32> {
     let upper = name.trim().to_ascii_uppercase().replace("MINUS", "-").replace("PLUS", "+");
@@ -90,6 +98,22 @@ mod tests {
         ];
         for (asked, of_image, wanted) in rows {
             assert_eq!(stop_signal(asked, of_image), wanted, "{asked:?} {of_image:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_shown_by_its_usual_name() {
+        let rows = [
+            (15, Signal::Sigterm),
+            (6, Signal::Sigabrt),
+            (17, Signal::Sigchld),
+            (29, Signal::Sigio),
+            (37, Signal::Sigrtminplus3),
+            (64, Signal::Sigrtmax),
+            (0, Signal::RuntimeDefault),
+        ];
+        for (number, expected) in rows {
+            assert_eq!(shown(number), expected, "{number}");
         }
     }
 

@@ -16,8 +16,11 @@ use oarsman_image_store::ImportOptions;
 use oarsman_rig::images::{self, ImageConfig};
 use oarsman_rig::parts::Parts;
 use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
-use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings};
+use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings, OciHandler};
+use oarsman_seam::NoMiddleware;
 use tempfile::TempDir;
+
+use crate::oci_runtime::{self, OnHandler};
 
 /// Tells an agent that is this program executed again which control group is its parent's.
 pub(crate) const CGROUP: &str = "OARSMAN_TEST_CGROUP";
@@ -32,6 +35,7 @@ pub(crate) fn cgroup() -> PathBuf {
 pub(crate) struct Node {
     directory: Arc<TempDir>,
     archive: Arc<Vec<u8>>,
+    handler: OciHandler,
     registry: Arc<Registry>,
     opened: Arc<Mutex<Vec<EmbeddedRuntime>>>,
 }
@@ -41,7 +45,8 @@ impl Node {
         let archive = Arc::new(images::archive(&images::standard(parts)?)?);
         let directory = Arc::new(tempfile::tempdir()?);
         let registry = Arc::new(registry(parts)?);
-        Ok(Self { directory, archive, registry, opened: Arc::default() })
+        let handler = oci_runtime::handler(parts);
+        Ok(Self { directory, archive, handler, registry, opened: Arc::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -50,14 +55,47 @@ impl Node {
 
     /// Opens a runtime, as a new agent does.
     pub(crate) async fn open(&self, name: &str) -> Result<EmbeddedRuntime> {
-        let program = std::env::current_exe()?;
-        let settings = EmbeddedRuntimeSettings::new(self.path().join(name), program);
+        let settings = self.settings(name)?;
         Ok(EmbeddedRuntime::open(settings, Arc::new(SystemClock::start())).await?)
+    }
+
+    fn settings(&self, name: &str) -> Result<EmbeddedRuntimeSettings> {
+        let program = std::env::current_exe()?;
+        Ok(EmbeddedRuntimeSettings {
+            cdi_directories: vec![self.cdi_directory(name)],
+            ..EmbeddedRuntimeSettings::new(self.path().join(name), program)
+        })
+    }
+
+    /// Where files of CDI devices are for a runtime of that name.
+    pub(crate) fn cdi_directory(&self, name: &str) -> PathBuf {
+        self.path().join(format!("{name}-cdi"))
+    }
+
+    /// Opens a runtime that has runc as a handler, too.
+    pub(crate) async fn open_with_handler(&self, name: &str) -> Result<EmbeddedRuntime> {
+        let settings = EmbeddedRuntimeSettings {
+            handlers: vec![self.handler.clone()],
+            ..self.settings(name)?
+        };
+        Ok(EmbeddedRuntime::open(settings, Arc::new(SystemClock::start())).await?)
+    }
+
+    /// The same, with the images.
+    pub(crate) async fn with_images_and_handler(&self, name: &str) -> Result<EmbeddedRuntime> {
+        let runtime = self.open_with_handler(name).await?;
+        self.import(&runtime).await?;
+        Ok(runtime)
     }
 
     /// Opens a runtime that has the images.
     pub(crate) async fn with_images(&self, name: &str) -> Result<EmbeddedRuntime> {
         let runtime = self.open(name).await?;
+        self.import(&runtime).await?;
+        Ok(runtime)
+    }
+
+    async fn import(&self, runtime: &EmbeddedRuntime) -> Result<()> {
         let (store, archive) = (runtime.images().clone(), Arc::clone(&self.archive));
         let import = move || -> Result<()> {
             let mut file: File = tempfile::tempfile()?;
@@ -71,8 +109,7 @@ impl Node {
             )?;
             Ok(())
         };
-        tokio::task::spawn_blocking(import).await??;
-        Ok(runtime)
+        tokio::task::spawn_blocking(import).await?
     }
 
     /// Has the network of a runtime removed at the end.
@@ -88,6 +125,18 @@ impl Node {
             runtime: Arc::new(runtime),
             images: names(&self.registry),
             directory,
+        }))
+    }
+
+    /// The same with containers that runc makes.
+    pub(crate) async fn contract_with_handler(&self) -> Result<Arc<dyn Harness>> {
+        let runtime = self.with_images_and_handler("contract-runc").await?;
+        self.close_later(runtime.clone());
+        let runtime = OnHandler { runtime: Arc::new(runtime), none: NoMiddleware };
+        Ok(Arc::new(EmbeddedHarness {
+            runtime: Arc::new(runtime),
+            images: names(&self.registry),
+            directory: self.path().join("pods-runc"),
         }))
     }
 

@@ -12,9 +12,11 @@ use oarsman_rig::parts::{self, Parts};
 use oarsman_shim::{helper, shim};
 
 mod built_in;
+mod cdi;
 mod harness;
 mod kills;
 mod leaks;
+mod oci_runtime;
 mod reconnect;
 mod streaming;
 mod traffic;
@@ -63,6 +65,8 @@ fn run_suite() -> Result<Conclusion> {
     trials.extend(streaming::trials(&node, tokio.handle()));
     trials.extend(built_in::trials(&node, tokio.handle()));
     trials.extend(traffic::trials(&node, tokio.handle()));
+    trials.extend(oci_runtime::trials(&node, tokio.handle())?);
+    trials.extend(cdi::trials(&node, tokio.handle()));
     trials.extend(kills::trials(&node, tokio.handle()));
     let conclusion = libtest_mimic::run(&options, trials);
     tokio.block_on(node.close())?;

@@ -45,7 +45,8 @@ pub(crate) fn trial<F: Future<Output = Result<()>> + Send>(
     })
 }
 
-pub(crate) async fn run_pod(runtime: &EmbeddedRuntime) -> Result<(String, PodSandboxConfig)> {
+/// The configuration of a pod.
+pub(crate) fn pod_config() -> PodSandboxConfig {
     let metadata = PodSandboxMetadata {
         name: "web".to_owned(),
         uid: "1".to_owned(),
@@ -56,8 +57,11 @@ pub(crate) async fn run_pod(runtime: &EmbeddedRuntime) -> Result<(String, PodSan
         cgroup_parent: cgroup().to_string_lossy().into_owned(),
         ..LinuxPodSandboxConfig::default()
     };
-    let config =
-        PodSandboxConfig { metadata: Some(metadata), linux: Some(linux), ..Default::default() };
+    PodSandboxConfig { metadata: Some(metadata), linux: Some(linux), ..Default::default() }
+}
+
+pub(crate) async fn run_pod(runtime: &EmbeddedRuntime) -> Result<(String, PodSandboxConfig)> {
+    let config = pod_config();
     let request = RunPodSandboxRequest { config: Some(config.clone()), ..Default::default() };
     Ok((runtime.run_pod_sandbox(request).await?, config))
 }

@@ -63,7 +63,7 @@ fn control_devices(spec: &Spec, pid: u32) -> Result<(), HelperError> {
     controlled
 }
 
-fn write_bundle(bundle: &Path, spec: &Spec) -> Result<(), HelperError> {
+pub(super) fn write_bundle(bundle: &Path, spec: &Spec) -> Result<(), HelperError> {
     write_json(&bundle.join("config.json"), spec)
         .map_err(HelperError::io("cannot write the bundle"))
 }
@@ -100,7 +100,7 @@ fn builder(shim: &ShimDirectory, id: &str) -> Result<ContainerBuilder, HelperErr
         .validate_id()?)
 }
 
-fn read_request(directory: &ContainerDirectory) -> Result<CreateRequest, HelperError> {
+pub(super) fn read_request(directory: &ContainerDirectory) -> Result<CreateRequest, HelperError> {
     let request =
         read_json(&directory.request()).map_err(HelperError::io("cannot read the request"))?;
     request.ok_or_else(|| HelperError::Invalid("there is no request".into()))

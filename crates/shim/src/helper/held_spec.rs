@@ -36,6 +36,12 @@ pub(super) fn adapt_process(process: &mut Process) -> Result<(), HelperError> {
     process.set_no_new_privileges(None);
     // It may be on a mount that is attached later, and be open to the user alone.
     process.set_cwd("/".into());
+    clamp_to_held(process)
+}
+
+/// Asks for no limit that we may not set.
+pub(super) fn clamp_to_held(process: &mut Process) -> Result<(), HelperError> {
+    let held = capabilities::held().map_err(HelperError::io("cannot read our capabilities"))?;
     if !held.contains(CapabilitySet::SYS_RESOURCE) {
         let floor = read_oom_score().map_err(HelperError::io("cannot read our oom_score_adj"))?;
         process.set_oom_score_adj(process.oom_score_adj().map(|score| score.max(floor)));

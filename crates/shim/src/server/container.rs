@@ -29,6 +29,8 @@ pub(super) struct HeldContainer {
     pub(super) id: String,
     pub(super) directory: ContainerDirectory,
     pub(super) cgroup: PathBuf,
+    /// Whether another program than we makes and starts it.
+    pub(super) has_oci_runtime: bool,
     pub(super) phase: ContainerPhase,
     pub(super) pid: Option<u32>,
     pub(super) created_at: Option<Timestamp>,

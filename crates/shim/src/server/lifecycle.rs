@@ -2,6 +2,7 @@
 
 use std::io;
 
+use jiff::Timestamp;
 use libcontainer::container::Container;
 use oarsman_clock::Clock;
 use oarsman_host::processes::signal_of;
@@ -88,6 +89,7 @@ impl ShimServer {
             id: request.container.clone(),
             directory,
             cgroup,
+            has_oci_runtime: request.oci_runtime.is_some(),
             phase: ContainerPhase::Creating,
             pid: None,
             created_at: None,
@@ -121,6 +123,9 @@ impl ShimServer {
             return self.refuse(to, RefusalKind::WrongState, message);
         }
         let started_at = self.clock.wall();
+        if container.has_oci_runtime {
+            return self.start_by_helper(to, id, started_at);
+        }
         let result = Container::load(self.directory.libcontainer().join(id))
             .and_then(|mut held| held.start());
         // It changes our directory, and not back when it fails.
@@ -140,6 +145,29 @@ impl ShimServer {
                 );
             }
         }
+    }
+
+    /// Its program takes a while, in which others are served.
+    fn start_by_helper(&mut self, to: ReplyAddress, id: &str, at: Timestamp) {
+        let streams = HelperStreams([None, None, None]);
+        let work = StepWork::Start(to, at);
+        if let Err(error) = self.start_step("start", "start", id, work, streams, None) {
+            let message = format!("cannot start the helper: {error}");
+            self.refuse(to, RefusalKind::Failed, message);
+        }
+    }
+
+    /// The program of a container runs, or has ended already.
+    pub(super) fn started(&mut self, to: ReplyAddress, id: &str, at: Timestamp) {
+        let Some(container) = self.containers.get_mut(id) else {
+            return self.refuse_unknown(to, id);
+        };
+        container.started_at = Some(at);
+        if container.exit.is_none() {
+            container.phase = ContainerPhase::Running;
+        }
+        container.save();
+        self.reply(to, ShimReply::Done);
     }
 
     pub(super) fn kill(&mut self, to: ReplyAddress, id: &str, signal: i32, all: bool) {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use oarsman_core::time::Mono;
 use oarsman_host::processes::kill_group;
 
@@ -24,6 +25,8 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) enum StepWork {
     Create(ReplyAddress),
+    /// With the time at which it began.
+    Start(ReplyAddress, Timestamp),
     Exec(u64),
     /// With the answer that follows it.
     Delete(ReplyAddress, ShimReply),
@@ -99,6 +102,13 @@ impl ShimServer {
             }
             (StepWork::Create(to), result) => {
                 self.undo_create(to, &step.container, &result.to_string());
+            }
+            (StepWork::Start(to, at), StepResult::Done { .. }) => {
+                self.started(to, &step.container, at);
+            }
+            (StepWork::Start(to, _), result) => {
+                let message = format!("cannot start container {}: {result}", step.container);
+                self.refuse(to, RefusalKind::Failed, message);
             }
             (StepWork::Exec(exec), StepResult::Done { pid: Some(pid) }) => {
                 self.exec_started(exec, pid, terminal);

@@ -212,7 +212,7 @@ impl Builder {
     pub(crate) fn request(self) -> CreateRequest {
         let spec: Spec = serde_json::from_value(self.spec).unwrap();
         let Self { id, log, stdin, stdin_once, .. } = self;
-        CreateRequest { container: id, spec, log, stdin, stdin_once }
+        CreateRequest { container: id, spec, log, stdin, stdin_once, oci_runtime: None }
     }
 }
 

@@ -3,23 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use oarsman_rig::{ContainerdFlavour, Rig};
+use oarsman_rig::Rig;
 
 use crate::program;
 use crate::proxy::CriProxy;
 
 /// The node name that agents are given.
 pub const NAME: &str = "node";
-
-/// The runtime of agents on a rig.
-pub(crate) fn endpoint(rig: &Rig) -> String {
-    match rig.flavour() {
-        ContainerdFlavour::Absent => "embedded".to_owned(),
-        ContainerdFlavour::Built | ContainerdFlavour::Debian => {
-            format!("unix://{}", rig.socket().display())
-        }
-    }
-}
 
 /// What an agent is started with.
 #[derive(Debug, Clone)]
@@ -54,7 +44,7 @@ impl AgentSetup {
                 // Nothing of a test is left in /etc.
                 ("OARSMAN_CHECKPOINT_KEY_DIR".to_owned(), keys.display().to_string()),
             ],
-            endpoint: endpoint(rig),
+            endpoint: rig.endpoint(),
             pod_logs: rig.pod_logs(),
             log_links: rig.agents().join(name).join("log-links"),
             cgroup_root: rig.cgroup_parent(),

@@ -40,6 +40,7 @@ impl ClusterResources {
     ) -> Result<Arc<Kubelet>> {
         let plane = lock(&self.plane).clone().context("there is no cluster to join yet")?;
         let kubelet = Arc::new(Kubelet::new(rig, &plane, which, options)?);
+        rig.prepare_agent(kubelet.root())?;
         lock(&self.kubelets).push(Arc::clone(&kubelet));
         Ok(kubelet)
     }

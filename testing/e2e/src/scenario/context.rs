@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use oarsman_host::processes;
 use oarsman_rig::leaks::{HostResource, Snapshot};
-use oarsman_rig::{ControlPlane, Implementation, Kubelet, KubeletOptions, Rig};
+use oarsman_rig::{ContainerdFlavour, ControlPlane, Implementation, Kubelet, KubeletOptions, Rig};
 
 use super::cluster_resources::ClusterResources;
 use crate::agent_process::{AgentProcess, AgentSetup};
@@ -182,7 +182,7 @@ impl ScenarioContext {
                 below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
             }
             HostResource::Link { .. } | HostResource::Nftables { .. } => {
-                thing.is_of_embedded_network() && self.has_agents()
+                thing.is_of_embedded_network() && self.has_embedded_runtime()
             }
             // The directory of kubelets' runtime locks.
             HostResource::File { path } => path.starts_with("/run/oarsman"),
@@ -190,8 +190,11 @@ impl ScenarioContext {
         }
     }
 
-    fn has_agents(&self) -> bool {
-        lock(&self.nodes).iter().any(|node| node.is_alive())
+    /// Whether a process may have an embedded runtime: an agent, or that of the rig.
+    fn has_embedded_runtime(&self) -> bool {
+        self.rig.flavour() == ContainerdFlavour::OarsmanCri
+            || lock(&self.nodes).iter().any(|node| node.is_alive())
+            || self.cluster_resources.kubelets().iter().any(|kubelet| kubelet.is_alive())
     }
 
     /// Whether a process is an agent that runs, or was started by one.

@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use futures::FutureExt;
 use oarsman_rig::leaks::Snapshot;
-use oarsman_rig::{ContainerdFlavour, Rig, RigOptions};
+use oarsman_rig::{ContainerdFlavour, Rig};
 use tokio::sync::Mutex;
 
-use super::{Scenario, ScenarioContext, embedded};
+use super::{Scenario, ScenarioContext, obstacles, rig_options};
 
 /// No scenario takes this long on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(240);
@@ -28,17 +28,15 @@ impl SharedRig {
     }
 
     /// Why a scenario cannot be played on it, if so.
-    pub(super) fn obstacle(&self, scenario: &str) -> Option<&'static str> {
-        match self.flavour {
-            ContainerdFlavour::Absent => embedded::obstacle(scenario),
-            ContainerdFlavour::Built | ContainerdFlavour::Debian => None,
-        }
+    pub(super) fn obstacle(&self, scenario: &str) -> Option<String> {
+        obstacles::obstacle(self.flavour, scenario)
     }
 
     pub(super) fn name(&self) -> &'static str {
         match self.flavour {
             ContainerdFlavour::Built => "containerd",
             ContainerdFlavour::Debian => "debian",
+            ContainerdFlavour::OarsmanCri => "cri",
             ContainerdFlavour::Absent => "embedded",
         }
     }
@@ -67,8 +65,7 @@ impl SharedRig {
         if let Some(rig) = rig.as_ref() {
             return Ok(Arc::clone(rig));
         }
-        let options = RigOptions { flavour: self.flavour, ..RigOptions::default() };
-        let started = Arc::new(Rig::start(options).await?);
+        let started = Arc::new(Rig::start(rig_options(self.flavour)?).await?);
         *rig = Some(Arc::clone(&started));
         Ok(started)
     }

@@ -8,7 +8,7 @@ use oarsman_e2e::inspect::{ObservedPod, eventually};
 use oarsman_e2e::manifest::{PodManifest, pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images::{self, ImageConfig};
-use oarsman_rig::{ContainerdFlavour, Registry, RepositoryBehaviour};
+use oarsman_rig::{Registry, RepositoryBehaviour};
 use tokio::time::{Instant, sleep};
 
 use super::container_observer::ContainerObserver;
@@ -97,8 +97,6 @@ fn slow_registry(cx: &ScenarioContext) -> Result<Registry> {
 pub(super) async fn the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing(
     cx: &ScenarioContext,
 ) -> Result<()> {
-    // The embedded runtime cannot pull.
-    let is_embedded = cx.rig().flavour() == ContainerdFlavour::Absent;
     let registry = slow_registry(cx)?;
     let agent = cx.agent()?;
     for name in ["k0", "k1", "k2"] {
@@ -106,9 +104,7 @@ pub(super) async fn the_agent_killed_fifty_times_doubles_nothing_and_restarts_no
     }
     until_all_run(cx, "keep", 3).await?;
     let mut observer = ContainerObserver::default();
-    let image = if is_embedded { images::SCRIPT.to_owned() } else { registry.name("far:1") };
-    let rng = TestRng(42);
-    let mut churn = Churn { agent: &agent, image, rng };
+    let mut churn = Churn { agent: &agent, image: registry.name("far:1"), rng: TestRng(42) };
     for round in 0..50 {
         churn.change_pods(round)?;
         let until = Instant::now() + Duration::from_millis(churn.rng.below(1200));

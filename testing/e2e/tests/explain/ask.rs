@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::agent_process::{AgentProcess, NAME};
 use oarsman_e2e::inspect::eventually;
-use oarsman_e2e::program;
-use oarsman_rig::images;
+use oarsman_e2e::{program, scenario};
+use oarsman_rig::{ContainerdFlavour, images};
 use serde::Deserialize;
 use tokio::process::Command;
 
@@ -25,7 +25,7 @@ pub(super) struct ExplainAnswer {
 }
 
 /// The expected explanation of a pod. In the texts `{pod}` is its name, `{place}` its manifest, `{root}` the agent's root directory, `{script}`
-/// and `{busybox}` are images; times are `N seconds`, counts are `N times`, and `…` is text that differs between machines.
+/// and `{busybox}` are images, `{runtime}` and `{unit}` the names of the runtime and its unit; times are `N seconds`, counts are `N times`, and `…` is text that differs between machines.
 #[derive(Clone, Debug)]
 pub(super) struct ExpectedExplanation {
     pub(super) cause: ExplanationCause,
@@ -108,11 +108,23 @@ pub(super) async fn ask(agent: &AgentProcess, pod: &str) -> Result<ExplainAnswer
 
 fn filled_in(agent: &AgentProcess, pod: &str, text: &str) -> String {
     let place = agent.manifests().path().join(format!("{pod}.yaml"));
+    let (runtime, unit) = runtime();
     text.replace("{pod}", &format!("{pod}-{NAME}"))
+        .replace("{runtime}", runtime)
+        .replace("{unit}", unit)
         .replace("{place}", &place.display().to_string())
         .replace("{root}", &agent.root().display().to_string())
         .replace("{script}", images::SCRIPT)
         .replace("{busybox}", images::BUSYBOX)
+}
+
+/// The name of the runtime, and of its unit.
+fn runtime() -> (&'static str, &'static str) {
+    match scenario::flavours() {
+        [ContainerdFlavour::Built | ContainerdFlavour::Debian] => ("containerd", "containerd"),
+        [ContainerdFlavour::OarsmanCri] => ("oarsman", "oarsman-cri"),
+        [ContainerdFlavour::Absent] => ("oarsman", "oarsman"),
+    }
 }
 
 /// Masks numbers of seconds and minutes, and counts, which differ each time.

@@ -102,7 +102,7 @@ async fn starts(agent: &AgentProcess) -> Result<()> {
             "slow-box",
             ExplanationCause::SandboxTakesLong,
             "The pod's sandbox and network are being made, for N seconds now: that should take a second.".to_owned(),
-            "See what the runtime or its CNI plugin waits for: `journalctl -u containerd`.",
+            "See what the runtime or its CNI plugin waits for: `journalctl -u {unit}`.",
         ),
         (
             "no-make",
@@ -133,7 +133,7 @@ async fn images(agent: &AgentProcess) -> Result<()> {
     let sentence = format!(
         "The runtime cannot say whether it has the image {SCRIPT_AS_USER} of container main: {SAID} (internal){AGAIN}."
     );
-    let next = "See whether the runtime is well: `journalctl -u containerd`.";
+    let next = "See whether the runtime is well: `journalctl -u {unit}`.";
     until(agent, "unread", &expected(ExplanationCause::ImageUnreadable, &sentence, next)).await?;
     let sentence =
         format!("The image {UNPULLED} of container main cannot be pulled: {SAID}{AGAIN}.");
@@ -145,7 +145,7 @@ async fn ends(agent: &AgentProcess) -> Result<()> {
     let stuck = expected(
         ExplanationCause::StopOverdue,
         "The pod should be gone: container main had N seconds to end and is still there after N seconds; the runtime does not get it killed.",
-        "Look for a process that the kernel does not let die (state D: `ps -eo pid,stat,wchan,cmd | grep ' D'`), such as one on a dead NFS mount, and at what the runtime says: `journalctl -u containerd`.",
+        "Look for a process that the kernel does not let die (state D: `ps -eo pid,stat,wchan,cmd | grep ' D'`), such as one on a dead NFS mount, and at what the runtime says: `journalctl -u {unit}`.",
     );
     until(agent, "stuck", &stuck).await?;
     let left = expected(

@@ -23,9 +23,9 @@ pub(super) async fn a_runtime_that_is_down_is_named(cx: &ScenarioContext) -> Res
     let down = expected(
         ExplanationCause::RuntimeDown,
         &format!(
-            "Nobody can tell how the pod is: containerd at unix://{socket} has not answered for N seconds (Connection refused (os error 111))."
+            "Nobody can tell how the pod is: {{runtime}} at unix://{socket} has not answered for N seconds (Connection refused (os error 111))."
         ),
-        "Start it, or see why it does not answer: `journalctl -u containerd`. Containers that run go on meanwhile.",
+        "Start it, or see why it does not answer: `journalctl -u {unit}`. Containers that run go on meanwhile.",
     );
     until(&agent, "web", &down).await?;
     cx.rig().restart().await?;

@@ -58,12 +58,10 @@ pub(super) async fn a_stateful_set_on_local_volumes_keeps_its_data_over_restarts
     let claims = ["delete", "pvc", "--all", "--wait=false"];
     cluster.kubectl(&claims).await?;
     cluster.kubectl(&["delete", "pv", "--all", "--wait=false"]).await?;
-    // containerd removes its directories of tasks before the reboot when it starts once more.
-    cx.rig().kill()?;
-    cx.rig().restart().await
+    cx.rig().settle_after_reboot().await
 }
 
-/// The machine loses its power, and with it all that runs and is mounted; then containerd and the agent start.
+/// The machine loses its power, and with it all that runs and is mounted; then the runtime and the agent start.
 async fn reboot(cx: &ScenarioContext, cluster: &TestCluster) -> Result<()> {
     cluster.agent.kill()?;
     cx.rig().reboot().await?;

@@ -9,7 +9,7 @@ use oarsman_cri::Runtime;
 use oarsman_e2e::agent_process::{AgentProcess, AgentSetup};
 use oarsman_e2e::inspect::{ObservedPod, RuntimeInspector, eventually};
 use oarsman_e2e::manifest::{pod, script_container};
-use oarsman_e2e::scenario::ScenarioContext;
+use oarsman_e2e::scenario::{ScenarioContext, rig_options};
 use oarsman_rig::images::{ImageConfig, ImageLayer, OciImage};
 use oarsman_rig::{Rig, RigOptions};
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
@@ -36,8 +36,8 @@ struct ImageDisk {
 
 impl ImageDisk {
     async fn new(cx: &ScenarioContext) -> Result<Self> {
-        let flavour = cx.rig().flavour();
-        let options = RigOptions { flavour, image_disk: Some(DISK), ..RigOptions::default() };
+        let options = rig_options(cx.rig().flavour())?;
+        let options = RigOptions { image_disk: Some(DISK), ..options };
         let rig = Rig::start(options).await?;
         let inspector = RuntimeInspector::new(&rig)?;
         Ok(Self { rig, inspector })

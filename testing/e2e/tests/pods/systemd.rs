@@ -1,37 +1,18 @@
 //! The notifications that an agent sends to systemd: ready, watchdog, stopping.
 
-use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::inspect::{always, eventually};
+use oarsman_e2e::notify_socket::{NotifySocket, is_ready_and_well};
 use oarsman_e2e::proxy::{CallFilter, RuleAction};
 use oarsman_e2e::scenario::ScenarioContext;
 
 use super::starts::MAX_WAIT;
 
-/// The socket of systemd's notifications, as under `Type=notify`.
-struct NotifySocket {
-    socket: UnixDatagram,
-    words: Vec<String>,
-}
-
-impl NotifySocket {
-    /// All notifications so far.
-    fn so_far(&mut self) -> Vec<String> {
-        let mut bytes = [0; 256];
-        while let Ok(length) = self.socket.recv(&mut bytes) {
-            self.words.push(String::from_utf8_lossy(&bytes[..length]).into_owned());
-        }
-        self.words.clone()
-    }
-}
-
 pub(super) async fn systemd_is_notified_of_the_agents_state(cx: &ScenarioContext) -> Result<()> {
     let path = cx.scratch().join("notify");
-    let socket = UnixDatagram::bind(&path)?;
-    socket.set_nonblocking(true)?;
-    let mut heard = NotifySocket { socket, words: Vec::new() };
+    let mut heard = NotifySocket::bind(&path)?;
     let proxy = cx.proxy().await?;
     let held = proxy.add_rule(CallFilter::all().named("Version"), RuleAction::Hold);
     let setup = cx.setup()?.through(&proxy);
@@ -48,10 +29,8 @@ pub(super) async fn systemd_is_notified_of_the_agents_state(cx: &ScenarioContext
     .await?;
 
     drop(held);
-    let well = |words: &Vec<String>| words.iter().filter(|word| *word == "WATCHDOG=1").count() >= 2;
-    let words =
-        eventually(MAX_WAIT, "it is ready and well", async || Ok(heard.so_far()), well).await?;
-    ensure!(words.first().is_some_and(|word| word == "READY=1"), "{words:?}");
+    let words = async || Ok(heard.so_far());
+    eventually(MAX_WAIT, "it is ready and well", words, |words| is_ready_and_well(words)).await?;
 
     let status = agent.terminate(MAX_WAIT).await?;
     ensure!(status.success(), "{status}");

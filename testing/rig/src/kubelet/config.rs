@@ -27,7 +27,7 @@ pub(super) fn text(
         "cgroupRoot": rig.cgroup_parent(),
         "clusterDNS": ["10.96.0.10"],
         "clusterDomain": "cluster.local",
-        "containerRuntimeEndpoint": format!("unix://{}", rig.socket().display()),
+        "containerRuntimeEndpoint": rig.endpoint(),
         // How full the machine's disks are must not matter to the tests.
         "evictionHard": {
             "imagefs.available": "0%",

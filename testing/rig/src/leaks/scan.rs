@@ -60,12 +60,12 @@ pub(crate) fn scan_cgroups() -> Result<BTreeSet<HostResource>> {
     Ok(things)
 }
 
-/// Processes and the network namespaces they are in. containerd itself may be another process than before.
+/// Processes and the network namespaces they are in. The runtime itself may be another process than before.
 fn scan_processes(layout: &RigLayout) -> Result<BTreeSet<HostResource>> {
     let mut things = BTreeSet::new();
     for process in processes::list()? {
         let arguments = processes::arguments(process.pid);
-        if arguments.iter().any(|argument| *argument == *layout.config()) {
+        if layout.is_runtime(&arguments) {
             continue;
         }
         let mut command: Vec<_> = arguments.iter().map(|word| word.to_string_lossy()).collect();

@@ -1,36 +1,48 @@
-//! Starts, stops and pauses containerd.
+//! Starts, stops and pauses containerd, or what is in its place.
 
 use std::env;
 use std::fs::File;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::parts::Parts;
+use crate::process;
 use crate::rig::RigLayout;
 
 /// The process, if it runs.
 #[derive(Default)]
 pub(super) struct ContainerdProcess {
+    /// The program whose `oarsman cri` is in the place of containerd, if so.
+    oarsman: Option<PathBuf>,
     process: Mutex<Option<Child>>,
 }
 
 impl ContainerdProcess {
-    /// Starts containerd, which appends to its log, so that the log of a crash is kept.
+    /// One that is still to be started: a containerd, or `oarsman cri` of that program.
+    pub(super) fn new(oarsman: Option<PathBuf>) -> Self {
+        Self { oarsman, process: Mutex::default() }
+    }
+
+    /// Starts it. It appends to its log, so that the log of a crash is kept.
     pub(super) fn start(&self, layout: &RigLayout, parts: &Parts) -> Result<()> {
         let mut process = self.lock();
         ensure!(process.is_none(), "containerd runs already");
         let log = File::options().create(true).append(true).open(layout.log())?;
-        let mut command = Command::new(parts.containerd.join("containerd"));
-        command.arg("--config").arg(layout.config()).env("PATH", path(parts)?);
+        let mut command = match &self.oarsman {
+            None => containerd(layout, parts)?,
+            Some(program) => oarsman_cri(program, layout),
+        };
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        *process = Some(command.spawn().context("cannot start containerd")?);
+        *process = Some(command.spawn().with_context(|| format!("cannot start {command:?}"))?);
         Ok(())
     }
 
-    /// Fails if containerd has ended by itself.
+    /// Fails if it has ended by itself.
     pub(super) fn check_alive(&self) -> Result<()> {
         let mut process = self.lock();
         let process = process.as_mut().context("containerd was not started")?;
@@ -39,7 +51,14 @@ impl ContainerdProcess {
         Ok(())
     }
 
-    /// Stops containerd by SIGSTOP, and waits until all its threads have stopped.
+    /// Sends SIGTERM, and waits until it has ended.
+    pub(super) async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
+        let child = self.take().context("the runtime does not run")?;
+        let ended = process::terminate(child, max_wait).await?;
+        ended.with_context(|| format!("the runtime did not end within {max_wait:?}"))
+    }
+
+    /// Stops it by SIGSTOP, and waits until all its threads have stopped.
     pub(super) fn pause(&self) -> Result<()> {
         let pid = self.pid()?;
         kill_process(pid, Signal::STOP)?;
@@ -49,7 +68,7 @@ impl ContainerdProcess {
         Ok(())
     }
 
-    /// Continues containerd by SIGCONT.
+    /// Continues it by SIGCONT.
     pub(super) fn resume(&self) -> Result<()> {
         Ok(kill_process(self.pid()?, Signal::CONT)?)
     }
@@ -66,6 +85,19 @@ impl ContainerdProcess {
     fn lock(&self) -> MutexGuard<'_, Option<Child>> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn containerd(layout: &RigLayout, parts: &Parts) -> Result<Command> {
+    let mut command = Command::new(parts.containerd.join("containerd"));
+    command.arg("--config").arg(layout.config()).env("PATH", path(parts)?);
+    Ok(command)
+}
+
+fn oarsman_cri(program: &Path, layout: &RigLayout) -> Command {
+    let mut command = Command::new(program);
+    command.arg("cri").arg("--listen").arg(layout.socket()).arg("--root-dir").arg(layout.root());
+    command.env("RUST_BACKTRACE", "1");
+    command
 }
 
 /// containerd looks for its shim in PATH first.

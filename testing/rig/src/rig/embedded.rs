@@ -1,5 +1,5 @@
-//! Rigs without a containerd, for agents with the embedded runtime: images go to the store of each agent, and what such a runtime makes outside
-//! of its directory is known by name.
+//! Rigs without a containerd, for `oarsman cri` and for agents with the embedded runtime: images go to the store of each of them, and what such a
+//! runtime makes outside of its directory is known by name.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -22,19 +22,18 @@ pub(crate) fn runtime_directory(root: &Path) -> PathBuf {
     root.join(RUNTIME)
 }
 
-/// Keeps images for the agents to come, and gives them to those that there are.
+/// Keeps images for the agents to come, and gives them to those that there are, and to `oarsman cri`.
 pub(super) fn import(layout: &RigLayout, images: &[OciImage]) -> Result<()> {
     let archives = layout.archives();
     fs::create_dir_all(&archives)?;
     let archive = archives.join(format!("{}.tar", fs::read_dir(&archives)?.count()));
     fs::write(&archive, images::archive(images)?)?;
+    let mut runtimes = vec![runtime_directory(&layout.root())];
     for agent in fs::read_dir(layout.agents())? {
-        let store = runtime_directory(&agent?.path());
-        if store.exists() {
-            import_archive(&store, &archive)?;
-        }
+        runtimes.push(runtime_directory(&agent?.path()));
     }
-    Ok(())
+    let mut there = runtimes.iter().filter(|runtime| runtime.exists());
+    there.try_for_each(|runtime| import_archive(runtime, &archive))
 }
 
 /// Gives an agent all images of the rig.

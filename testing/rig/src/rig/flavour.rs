@@ -1,4 +1,4 @@
-//! The flavours of containerd, and what is particular to each.
+//! The flavours of containerd, what may be in its place, and what is particular to each.
 
 use anyhow::{Context, Result};
 
@@ -13,6 +13,8 @@ pub enum ContainerdFlavour {
     Built,
     /// Debian 12's: containerd 1.6.20 with runc 1.1.5. It has no container events.
     Debian,
+    /// `oarsman cri` in its place.
+    OarsmanCri,
     /// None: agents on the rig have the embedded runtime.
     Absent,
 }
@@ -33,21 +35,26 @@ impl ContainerdFlavour {
         match self {
             Self::Built => config::containerd_2(layout, parts),
             Self::Debian => config::containerd_1_6(layout, parts),
-            Self::Absent => String::new(),
+            Self::OarsmanCri | Self::Absent => String::new(),
         }
     }
 
     /// The directory of its shims' sockets, if that cannot be configured. It exists inside of the namespaces only.
     pub(super) fn shim_sockets(self) -> Option<&'static str> {
         match self {
-            Self::Built | Self::Absent => None,
+            Self::Built | Self::OarsmanCri | Self::Absent => None,
             Self::Debian => Some("/run/containerd/s"),
         }
     }
 
-    /// Whether there is one.
-    pub(crate) fn is_containerd(self) -> bool {
+    /// Whether a process of the rig serves CRI.
+    pub fn has_socket(self) -> bool {
         self != Self::Absent
+    }
+
+    /// Whether that is a containerd.
+    pub(crate) fn is_containerd(self) -> bool {
+        matches!(self, Self::Built | Self::Debian)
     }
 
     /// Whether its ctr can list sandboxes: before 2.0 those are containers only.

@@ -1,5 +1,6 @@
 //! The paths, addresses and names of a rig.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -64,6 +65,17 @@ impl RigLayout {
 
     pub(crate) fn flavour(&self) -> ContainerdFlavour {
         self.flavour
+    }
+
+    /// Whether these are the arguments of the process that serves CRI.
+    pub(crate) fn is_runtime(&self, arguments: &[OsString]) -> bool {
+        let has = |wanted: &Path| arguments.iter().any(|argument| *argument == *wanted);
+        match self.flavour {
+            ContainerdFlavour::OarsmanCri => {
+                arguments.get(1).is_some_and(|command| command == "cri") && has(&self.socket())
+            }
+            _ => has(&self.config()),
+        }
     }
 
     pub(crate) fn config(&self) -> PathBuf {

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use oarsman_host::mounts;
 use rustix::mount::{UnmountFlags, mount_bind, unmount};
 
+use super::embedded;
 use super::teardown::{detach_mounts, end_processes, remove_bridge, remove_groups};
 use crate::rig::RigLayout;
 
@@ -17,11 +18,12 @@ const NEW_UUID: &str = "/proc/sys/kernel/random/uuid";
 /// In memory on every machine.
 const RUN: &str = "/run";
 
-/// Removes all that does not survive a power failure; containerd is dead already.
+/// Removes all that does not survive a power failure; the runtime is dead already.
 pub(super) fn remove_volatile_state(layout: &RigLayout) -> Result<()> {
     end_processes(layout)?;
     detach_mounts(layout)?;
     remove_bridge(layout)?;
+    embedded::remove_networks()?;
     remove_groups(layout)?;
     layout.create_groups()?;
     for directory in [layout.state(), layout.runc_root(), layout.shim_sockets(), RUN.into()] {

@@ -60,15 +60,18 @@ pub(super) fn end_processes(layout: &RigLayout) -> Result<()> {
     Ok(())
 }
 
-/// The shims, which have the socket's path or a path below agents' directories among their arguments, all their descendants, and all processes in the rig's cgroups.
+/// The shims, which have the socket's path or a path below the directories of runtime and agents among their arguments, all their descendants, and all
+/// processes in the rig's cgroups.
 fn processes_of(layout: &RigLayout) -> Result<BTreeSet<u32>> {
     let all = processes::list()?;
-    let (socket, agents) = (layout.socket(), layout.agents());
+    let (socket, below) = (layout.socket(), [layout.root(), layout.agents()]);
     let shims: Vec<u32> = all
         .iter()
         .map(|process| process.pid)
         .filter(|pid| {
-            let is_ours = |argument: &Path| argument == socket || argument.starts_with(&agents);
+            let is_ours = |argument: &Path| {
+                argument == socket || below.iter().any(|directory| argument.starts_with(directory))
+            };
             processes::arguments(*pid).iter().any(|argument| is_ours(argument.as_ref()))
         })
         .collect();

@@ -9,14 +9,14 @@ use super::super::proc_files::InterfaceCounters;
 const MICROS_PER_SECOND: f64 = 1e6;
 
 /// A family with one value for each group.
-pub(super) struct GroupFamily {
-    pub(super) name: &'static str,
-    pub(super) kind: MetricKind,
-    pub(super) help: &'static str,
+pub(in crate::stats) struct GroupFamily {
+    pub(in crate::stats) name: &'static str,
+    pub(in crate::stats) kind: MetricKind,
+    pub(in crate::stats) help: &'static str,
     /// Labels after those of the group.
-    pub(super) labels: &'static [(&'static str, &'static str)],
+    pub(in crate::stats) labels: &'static [(&'static str, &'static str)],
     /// None where the kernel does not tell, which leaves the series out.
-    pub(super) value: fn(&CgroupStats) -> Option<f64>,
+    pub(in crate::stats) value: fn(&CgroupStats) -> Option<f64>,
 }
 
 const fn counter(
@@ -35,7 +35,7 @@ const fn gauge(
     GroupFamily { name, kind: MetricKind::Gauge, help, labels: &[], value }
 }
 
-pub(super) const GROUP_FAMILIES: &[GroupFamily] = &[
+pub(in crate::stats) const GROUP_FAMILIES: &[GroupFamily] = &[
     GroupFamily {
         labels: &[("cpu", "total")],
         ..counter("container_cpu_usage_seconds_total", "CPU time in core-seconds.", |group| {
@@ -145,7 +145,7 @@ const STALLED: &str = "Seconds in which all tasks waited for this resource.";
 
 type IoFamily = (&'static str, &'static str, fn(&DeviceIo) -> u64);
 
-pub(super) const IO_FAMILIES: [IoFamily; 4] = [
+pub(in crate::stats) const IO_FAMILIES: [IoFamily; 4] = [
     ("container_fs_reads_bytes_total", "Bytes read from the device.", |io| io.read_bytes),
     ("container_fs_reads_total", "Read requests to the device.", |io| io.reads),
     ("container_fs_writes_bytes_total", "Bytes written to the device.", |io| io.written_bytes),
@@ -154,7 +154,7 @@ pub(super) const IO_FAMILIES: [IoFamily; 4] = [
 
 type InterfaceFamily = (&'static str, &'static str, fn(&InterfaceCounters) -> u64);
 
-pub(super) const INTERFACE_FAMILIES: [InterfaceFamily; 8] = [
+pub(in crate::stats) const INTERFACE_FAMILIES: [InterfaceFamily; 8] = [
     ("container_network_receive_bytes_total", "Bytes received.", |it| it.rx_bytes),
     ("container_network_receive_errors_total", "Errors while receiving.", |it| it.rx_errors),
     (

@@ -49,7 +49,7 @@ impl KnownLoad {
 
 /// Runs all of it, and waits until each pod is what it should be.
 pub(super) async fn run(cx: &ScenarioContext, cluster: &TestCluster) -> Result<KnownLoad> {
-    let has_image_volumes = flavours() == [ContainerdFlavour::Built];
+    let has_image_volumes = flavours() != [ContainerdFlavour::Debian];
     let mut ready = vec![long_running_pod("plain-1"), probed(), measured(), claimed()];
     ready.extend(has_image_volumes.then(with_image));
     add_disk(cluster, &cx.scratch().join("disk")).await?;

@@ -15,7 +15,7 @@ const CNI_RESULTS: &str = "/var/lib/cni/results";
 
 pub(super) fn scan(layout: &RigLayout) -> io::Result<BTreeSet<HostResource>> {
     let mut paths = BTreeSet::new();
-    for directory in by_pod(layout) {
+    for directory in by_pod(layout).into_iter().chain(embedded::by_pod(&layout.root())) {
         paths.extend(entries(&directory)?.iter().map(DirEntry::path));
     }
     paths.extend(listening_sockets(&layout.shim_sockets())?);
