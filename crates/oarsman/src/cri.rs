@@ -107,9 +107,9 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
 async fn serve_until_signalled(flags: &Flags, root: &Path, clock: &Arc<dyn Clock>) -> Result<()> {
     let listen = flags.listen.as_str();
     let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
-    let directory = embedded_directory(root);
+    let (directory, panics) = (embedded_directory(root), TaskPanics::default());
     let runtime = tokio::select! {
-        opened = embedded_runtime::open(&directory, &flags.handlers, clock, &TaskPanics::default()) => opened?,
+        opened = embedded_runtime::open(&directory, &flags.handlers, clock, &panics) => opened?,
         () = ending.received() => return Ok(()),
     };
     // Only when the directory is ours: another process that has it may listen at the same socket.

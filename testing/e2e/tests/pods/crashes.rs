@@ -148,7 +148,7 @@ pub(super) async fn containers_of_a_killed_shim_are_restarted_by_policy(
     let ended = seen.container("main")?;
     // How it ended is not known: containerd says 255, or 137 if it has killed it.
     let codes: &[i32] = match cx.rig().flavour() {
-        ContainerdFlavour::Absent => &[137],
+        ContainerdFlavour::Absent | ContainerdFlavour::OarsmanCri => &[137],
         ContainerdFlavour::Built | ContainerdFlavour::Debian => &[137, 255],
     };
     ensure!(codes.contains(&ended.exit_code), "{ended:?}");
