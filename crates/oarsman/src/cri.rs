@@ -210,7 +210,7 @@ mod tests {
             assert!(socket(wrong).is_err(), "{wrong}");
         }
         let path = scratch.path().join("a/b/cri.sock");
-        socket(&path.display().to_string()).unwrap().listen().unwrap();
+        let _listener = socket(&path.display().to_string()).unwrap().listen().unwrap();
         UnixStream::connect(path).unwrap();
     }
 }
