@@ -69,13 +69,13 @@ async fn stopping_or_removing_can_fail_for_other_reasons() {
 }
 
 #[tokio::test]
-async fn a_call_that_the_trait_lacks_is_unimplemented() {
+async fn a_call_that_we_do_not_know_is_unimplemented() {
     let fixture = SocketFixture::new();
     let _served = fixture.serve(Arc::new(RecordingRuntime::new(RecorderMode::Answer)));
     let endpoint = tonic::transport::Endpoint::from_shared(fixture.endpoint()).unwrap();
     let mut raw = tonic::client::Grpc::new(endpoint.connect().await.unwrap());
     raw.ready().await.unwrap();
-    let path = PathAndQuery::from_static("/runtime.v1.RuntimeService/StreamContainers");
+    let path = PathAndQuery::from_static("/runtime.v1.RuntimeService/CallOfANewerVersion");
     let codec =
         ProstCodec::<cri::StreamContainersRequest, cri::StreamContainersResponse>::default();
     let request = tonic::Request::new(cri::StreamContainersRequest::default());
