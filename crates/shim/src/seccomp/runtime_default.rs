@@ -15,6 +15,12 @@ const OF_ARCHITECTURE: &str = if cfg!(target_arch = "x86_64") {
 } else {
     "sync_file_range2 cacheflush set_tls"
 };
+/// This machine's architecture first, and those whose programs it runs, too: for other runtimes, as our own filters know only the first.
+const ARCHITECTURES: &[Arch] = if cfg!(target_arch = "x86_64") {
+    &[Arch::ScmpArchX86_64, Arch::ScmpArchX86, Arch::ScmpArchX32]
+} else {
+    &[Arch::ScmpArchAarch64, Arch::ScmpArchArm]
+};
 /// Since 4.8 a filter sees what a tracer makes of a call.
 const SINCE_4_8: &str = "process_vm_readv process_vm_writev ptrace";
 
@@ -89,7 +95,7 @@ pub fn runtime_default(
         rules.push(rule.action(LinuxSeccompAction::ScmpActErrno).errno_ret(ENOSYS).build()?);
     }
     let profile = LinuxSeccompBuilder::default().default_action(LinuxSeccompAction::ScmpActErrno);
-    profile.architectures([Arch::ScmpArchNative]).syscalls(rules).build()
+    profile.architectures(ARCHITECTURES).syscalls(rules).build()
 }
 
 type WantedArgument = (usize, LinuxSeccompOperator, u64, Option<u64>);
