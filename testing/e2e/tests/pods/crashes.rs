@@ -131,8 +131,12 @@ pub(super) async fn containers_of_a_killed_shim_are_restarted_by_policy(
     agent.apply("once", &pod("once").with("restartPolicy", "Never").container(main()))?;
     for name in ["web", "once"] {
         let look = async || cx.inspector().pod(name).await;
+        // It may write before the call that starts it comes back, which the shim has to live for.
         let has_written = |pod: &ObservedPod| {
-            pod.container("main").is_ok_and(|it| it.log_texts().is_ok_and(|all| all == ["before"]))
+            pod.runs("main")
+                && pod
+                    .container("main")
+                    .is_ok_and(|it| it.log_texts().is_ok_and(|all| all == ["before"]))
         };
         let seen = eventually(MAX_WAIT, "it has written", look, has_written).await?;
         kill_process(shim_of(&seen.sandbox()?.id)?, Signal::KILL)?;
