@@ -9,6 +9,7 @@ pub mod active_pods;
 pub mod admission;
 pub mod api;
 pub mod backoff;
+pub mod bandwidth;
 pub mod certificates;
 pub mod cri_spec;
 pub mod disk_usage;

@@ -18,7 +18,7 @@ use crate::disk_usage::UsageCount;
 
 /// As many threads are in use when every pool is full.
 pub const POOL_THREADS: usize =
-    6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1 + 1 + 1 + 6 + 4 + 4;
+    6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1 + 1 + 1 + 6 + 4 + 4 + 2;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -78,6 +78,8 @@ pub enum BlockingKind {
     ImageStore,
     /// Networks of the embedded runtime's sandboxes.
     PodNetworks,
+    /// Network configurations, and what CNI plugins have answered.
+    CniFiles,
 }
 
 impl BlockingKind {
@@ -96,6 +98,7 @@ impl BlockingKind {
             | Self::PodFileUsage
             | Self::Stats
             | Self::StatsFileSystems => 1,
+            Self::CniFiles => 2,
             Self::NameLookups => 8,
         }
     }

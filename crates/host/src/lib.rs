@@ -22,6 +22,7 @@ pub mod namespaces;
 pub mod own_process;
 pub mod pod_cgroups;
 pub mod processes;
+pub mod programs;
 pub mod read_only_file;
 pub mod seccomp;
 pub mod stats;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 use std::{fs, io};
 
-use rustix::process::{Signal, kill_process_group};
+use rustix::process::{PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 /// The kernel counts processor time for programs in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
@@ -136,6 +136,28 @@ pub fn kill_group(leader: u32) {
     leader.map(|leader| kill_process_group(leader, Signal::KILL).ok());
 }
 
+/// Kills all processes that were started with this variable, and returns how many there were. A process that has just been killed still counts.
+///
+/// # Errors
+/// When /proc cannot be listed.
+pub fn kill_by_variable(name: &str, value: &str) -> io::Result<usize> {
+    let wanted = format!("{name}={value}");
+    let pids = list()?.into_iter().filter_map(|process| i32::try_from(process.pid).ok());
+    let killed = pids.filter_map(rustix::process::Pid::from_raw).filter(|pid| {
+        // Opened first: by the descriptor the process that was looked at is killed, and no other that has its number since.
+        let Ok(process) = pidfd_open(*pid, PidfdFlags::empty()) else { return false };
+        let is_wanted = has_variable(*pid, wanted.as_bytes());
+        is_wanted && pidfd_send_signal(process, Signal::KILL).is_ok()
+    });
+    Ok(killed.count())
+}
+
+/// Whether a process was started with this variable; not if it has ended.
+fn has_variable(pid: rustix::process::Pid, wanted: &[u8]) -> bool {
+    let text = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    text.split(|byte| *byte == 0).any(|variable| variable == wanted)
+}
+
 /// The signal of that number, a real-time one too; none if there is no such signal, or if the C library keeps it for itself.
 pub fn signal_of(number: i32) -> Option<Signal> {
     let real_time = 34..=64;
@@ -189,6 +211,22 @@ mod tests {
         let own = std::process::id();
         assert!(pss(own).unwrap() > 1024);
         cpu_time(own).unwrap();
+    }
+
+    #[test]
+    fn processes_are_killed_by_a_variable_of_their_environment() {
+        let value = format!("value-{}", std::process::id());
+        let start = |value: &str| {
+            let mut command = std::process::Command::new("sleep");
+            command.arg("600").env("OARSMAN_TEST_VARIABLE", value).spawn().unwrap()
+        };
+        let (mut one, mut other) = (start(&value), start(&format!("{value}-other")));
+        assert_eq!(kill_by_variable("OARSMAN_TEST_VARIABLE", &value).unwrap(), 1);
+        one.wait().unwrap();
+        assert_eq!(kill_by_variable("OARSMAN_TEST_VARIABLE", &value).unwrap(), 0);
+        assert_eq!(other.try_wait().unwrap(), None);
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 
     #[test]

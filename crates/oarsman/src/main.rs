@@ -12,6 +12,7 @@ mod lock;
 mod logging;
 mod machine;
 mod node_stats;
+mod pod_network_flags;
 mod run;
 mod runtime_endpoint;
 mod settings;

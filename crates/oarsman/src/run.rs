@@ -30,6 +30,7 @@ use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_net::SystemNetwork;
 
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
+use crate::pod_network_flags::PodNetworkFlags;
 use crate::runtime_endpoint::{NamedRuntime, RuntimeEndpoint};
 use crate::settings::{AgentSettings, ContainerSettings, CredentialProviders, SourceSettings};
 use crate::{lock, machine, threads};
@@ -71,6 +72,8 @@ pub(crate) struct Flags {
         env = "CONTAINER_RUNTIME_ENDPOINT"
     )]
     runtime: NamedRuntime,
+    #[command(flatten)]
+    pod_network: PodNetworkFlags,
     /// Below which everything of this agent lies.
     #[arg(long, default_value = ROOT, value_name = "DIR")]
     root_dir: PathBuf,
@@ -161,6 +164,7 @@ impl Flags {
             node_name,
             runtime_endpoint,
             image_endpoint: None,
+            pod_networks: self.pod_network.choice(),
             tracing: None,
             request_timeout: Duration::from_secs(120),
             sources: SourceSettings::default(),

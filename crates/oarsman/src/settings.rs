@@ -12,6 +12,7 @@ use oarsman_core::image::providers::CredentialProvider;
 use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::user_namespace::UserNamespaceSettings;
+use oarsman_runtime::PodNetworkChoice;
 use oarsman_spans::TracingSettings;
 use oarsman_state::CheckpointKeys;
 
@@ -32,6 +33,8 @@ pub(crate) struct AgentSettings {
     pub(crate) node_status: NodeStatusConfig,
     pub(crate) runtime_endpoint: RuntimeEndpoint,
     pub(crate) image_endpoint: Option<String>,
+    /// What connects pods of the embedded runtime.
+    pub(crate) pod_networks: PodNetworkChoice,
     /// Where spans are sent, if any is sampled.
     pub(crate) tracing: Option<TracingSettings>,
     /// The longest an ordinary call to the runtime may take.

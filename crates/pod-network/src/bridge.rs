@@ -143,12 +143,29 @@ pub(crate) fn configure_pod(
     addresses: &[IpAddr],
     subnets: &[Subnet],
 ) -> Result<(), PodNetworkError> {
-    let configure = || {
+    in_namespace(namespace, |socket| configure_here(socket, addresses, subnets))
+}
+
+/// Sets the pod's loopback link up, and nothing else.
+pub(crate) fn set_loopback_up(namespace: BorrowedFd<'_>) -> Result<(), PodNetworkError> {
+    in_namespace(namespace, set_loopback_up_here)
+}
+
+fn in_namespace(
+    namespace: BorrowedFd<'_>,
+    work: impl FnOnce(&mut RouteSocket) -> Result<(), PodNetworkError> + Send,
+) -> Result<(), PodNetworkError> {
+    let work = || {
         let mut socket = RouteSocket::open().map_err(refused("open a netlink socket"))?;
-        configure_here(&mut socket, addresses, subnets)
+        work(&mut socket)
     };
-    thread_namespaces::in_existing(namespace.as_fd(), NamespaceKind::Network, configure)
+    thread_namespaces::in_existing(namespace.as_fd(), NamespaceKind::Network, work)
         .map_err(refused("enter the network namespace of the pod"))?
+}
+
+fn set_loopback_up_here(socket: &mut RouteSocket) -> Result<(), PodNetworkError> {
+    let loopback = find_link(socket, LOOPBACK)?.ok_or_else(|| missing(LOOPBACK))?;
+    socket.set_link_up(loopback.index).map_err(refused("set the pod's loopback link up"))
 }
 
 fn configure_here(
@@ -156,8 +173,7 @@ fn configure_here(
     addresses: &[IpAddr],
     subnets: &[Subnet],
 ) -> Result<(), PodNetworkError> {
-    let loopback = find_link(socket, LOOPBACK)?.ok_or_else(|| missing(LOOPBACK))?;
-    socket.set_link_up(loopback.index).map_err(refused("set the pod's loopback link up"))?;
+    set_loopback_up_here(socket)?;
     let link = find_link(socket, POD_LINK)?.ok_or_else(|| missing(POD_LINK))?;
     if addresses.iter().any(IpAddr::is_ipv6) {
         set_of_link("ipv6", LOOPBACK, "disable_ipv6", "0")?;

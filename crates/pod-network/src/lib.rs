@@ -23,6 +23,7 @@ mod pod_network;
 mod records;
 mod route;
 mod settings;
+mod shaping;
 mod subnet;
 mod subnet_choice;
 

@@ -53,6 +53,16 @@ impl Names {
         format!("oar-{}-", self.short())
     }
 
+    /// The link through which goes what the pod of a lease sends, when it may not send as much as it likes.
+    pub(crate) fn shaper(&self, lease: u16) -> String {
+        format!("{}{lease:x}", self.shaper_prefix())
+    }
+
+    /// What the names of all such links start with.
+    pub(crate) fn shaper_prefix(&self) -> String {
+        format!("oar-{}s", self.short())
+    }
+
     /// A hardware address: the bridge has lease 0. That of a lease never changes, so that no neighbour remembers a wrong one.
     pub(crate) fn hardware_address(&self, lease: u16) -> [u8; 6] {
         let [first, second, third, ..] = self.hash;
@@ -89,6 +99,9 @@ mod tests {
         assert_eq!(one, Names::of_root(Path::new("/var/lib/kubelet")));
         assert!(one.link(u16::MAX).len() <= 15, "{}", one.link(u16::MAX));
         assert!(one.link(2).starts_with(&one.link_prefix()));
+        assert!(one.shaper(u16::MAX).len() <= 15, "{}", one.shaper(u16::MAX));
+        assert!(one.shaper(2).starts_with(&one.shaper_prefix()));
+        assert!(!one.shaper(2).starts_with(&one.link_prefix()));
         assert_ne!(one.bridge(), other.bridge());
         assert_ne!(one.table(), other.table());
         assert_ne!(one.hardware_address(2), other.hardware_address(2));

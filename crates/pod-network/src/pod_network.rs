@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use oarsman_core::bandwidth::PodBandwidth;
 use oarsman_host::namespaces::NamespaceKind;
 
 pub use clean_up::ReconciledNetwork;
@@ -27,6 +28,7 @@ use crate::pins::NamespacePins;
 use crate::records::{RecordStore, SandboxRecord};
 use crate::route::RouteSocket;
 use crate::settings::PodNetworkSettings;
+use crate::shaping;
 use crate::subnet::Subnet;
 use crate::subnet_choice::PodSubnets;
 
@@ -41,6 +43,8 @@ pub struct SandboxNetworkRequest<'a> {
     pub pod: &'a str,
     /// Ports of the host that lead to the pod.
     pub ports: &'a [HostPort],
+    /// How much the pod may receive and send.
+    pub bandwidth: PodBandwidth,
 }
 
 /// The network of a sandbox.
@@ -96,6 +100,17 @@ impl PodNetwork {
         self.lock().store.get(sandbox).map(|record| record.addresses.clone())
     }
 
+    /// Gives a sandbox a network namespace with nothing but a loopback link, for plugins that connect it. One that is pinned for it is used.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn prepare_namespace(&self, sandbox: &str) -> Result<PathBuf, PodNetworkError> {
+        self.pins.create(sandbox, &[NamespaceKind::Network], None)?;
+        let namespace = self.pins.open(sandbox, NamespaceKind::Network)?;
+        bridge::set_loopback_up(namespace.as_fd())?;
+        self.pins.path(sandbox, NamespaceKind::Network)
+    }
+
     /// Gives a sandbox its network. A network namespace that is pinned for it is used, else one is made. Once more for the same
     /// sandbox makes it whole again, with the same addresses. When it fails, nothing is left, or all that was there before.
     ///
@@ -122,7 +137,7 @@ impl PodNetwork {
         &self,
         request: SandboxNetworkRequest<'_>,
     ) -> Result<SandboxNetwork, PodNetworkError> {
-        let SandboxNetworkRequest { sandbox, pod, ports } = request;
+        let SandboxNetworkRequest { sandbox, pod, ports, bandwidth } = request;
         // Outside of the lock: the kernel takes long to make a namespace while it ends others.
         self.pins.create(sandbox, &[NamespaceKind::Network], None)?;
         after_step("namespace")?;
@@ -130,13 +145,20 @@ impl PodNetwork {
         let mut state = self.lock();
         let mut socket = RouteSocket::open().map_err(refused("open a netlink socket"))?;
         let subnets = self.decide_subnets(&state.store, &mut socket)?;
-        let record = state.store.plan(sandbox, pod, ports, &subnets)?;
-        let had_ports = state.store.get(sandbox).is_some_and(|before| !before.ports.is_empty());
+        let mut record = state.store.plan(sandbox, pod, ports, &subnets)?;
+        record.bandwidth = bandwidth;
+        let before = state.store.get(sandbox);
+        let had_ports = before.is_some_and(|before| !before.ports.is_empty());
+        let was_shaped = before.is_some_and(|before| before.bandwidth.egress.is_some());
         state.store.put(sandbox, record.clone())?;
         after_step("record")?;
         let bridge = bridge::ensure(&mut socket, &self.names, &subnets)?;
         state.host_changes.extend(allow_forwarding(&mut socket, bridge.index)?);
+        if was_shaped {
+            shaping::remove(&mut socket, &self.names, record.lease)?;
+        }
         bridge::connect(&mut socket, &self.names, &bridge, &record, namespace.as_fd())?;
+        shaping::apply(&mut socket, &self.names, &record)?;
         bridge::configure_pod(namespace.as_fd(), &record.addresses, &subnets)?;
         after_step("addresses")?;
         self.ensure_rules(&state.store, &subnets, &record, had_ports)?;

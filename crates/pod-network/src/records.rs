@@ -8,6 +8,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use oarsman_core::bandwidth::PodBandwidth;
 use oarsman_host::files::is_plain_name;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,8 @@ pub(crate) struct SandboxRecord {
     pub(crate) lease: u16,
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) ports: Vec<HostPort>,
+    #[serde(default)]
+    pub(crate) bandwidth: PodBandwidth,
 }
 
 /// The records of all sandboxes, in memory and on disk.
@@ -94,7 +97,8 @@ impl RecordStore {
             return Err(self.no_free_address(subnets));
         };
         let (boot, pod) = (self.boot.clone(), pod.to_owned());
-        Ok(SandboxRecord { boot, pod, lease, addresses, ports: ports.to_vec() })
+        let bandwidth = PodBandwidth::default();
+        Ok(SandboxRecord { boot, pod, lease, addresses, ports: ports.to_vec(), bandwidth })
     }
 
     fn check_ports(&self, sandbox: &str, ports: &[HostPort]) -> Result<(), PodNetworkError> {

@@ -1,18 +1,21 @@
-//! Links, addresses and routes of a network namespace, by rtnetlink.
+//! Links, addresses, routes and limits of a network namespace, by rtnetlink.
 
 mod addresses;
 mod link_changes;
 mod links;
+mod traffic_control;
 
 use std::io;
 
 pub(crate) use addresses::{RouteEntry, octets, read_address};
 pub(crate) use link_changes::LinkChanges;
 pub(crate) use links::{LinkOperation, LinkState, NewBridge, NewPair};
+pub(crate) use traffic_control::RateLimit;
 
 use crate::netlink::{NetlinkFamily, NetlinkSocket};
 
-/// Flags of messages that create: fail when there is one already.
+/// Flags of messages that create: take the place of what is there, or fail when there is one already.
+const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_CREATE: u16 = 0x400;
 const NLM_F_EXCL: u16 = 0x200;
 

@@ -4,4 +4,5 @@ mod cleaning;
 mod host_ports;
 mod host_state;
 mod private_host;
+mod shaping;
 mod traffic;

@@ -108,16 +108,20 @@ pub(crate) async fn fetch_token(
             return Err(RegistryError::Status { url, status: status.as_u16(), why });
         }
     }
-    let answer: TokenAnswer =
-        serde_json::from_slice(&body).map_err(|_| malformed("it is no token"))?;
-    let token = if answer.token.is_empty() { answer.access_token } else { answer.token };
-    if token.is_empty() {
-        return Err(malformed("it has neither token nor access_token"));
-    }
-    bearer(&token).ok_or_else(|| malformed("its token cannot be sent in a header"))
+    token_header(&body).map_err(malformed)
 }
 
-fn token_request(
+/// The header with the token that a token server has answered.
+pub(crate) fn token_header(body: &[u8]) -> Result<HeaderValue, &'static str> {
+    let answer: TokenAnswer = serde_json::from_slice(body).map_err(|_| "it is no token")?;
+    let token = if answer.token.is_empty() { answer.access_token } else { answer.token };
+    if token.is_empty() {
+        return Err("it has neither token nor access_token");
+    }
+    bearer(&token).ok_or("its token cannot be sent in a header")
+}
+
+pub(crate) fn token_request(
     server: &TokenServer,
     credentials: &PullCredentials,
     repository: &str,

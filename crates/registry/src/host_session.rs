@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_RANGE, CONTENT_TYPE, HeaderName, HeaderValue, RANGE,
+    ACCEPT, AUTHORIZATION, CONTENT_RANGE, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RANGE,
 };
 use hyper::{Method, StatusCode};
 use oarsman_image_store::{Descriptor, Digest};
@@ -179,10 +179,13 @@ fn with(mut request: RegistryRequest, authorization: Option<&HeaderValue>) -> Re
 
 /// The first byte of `bytes 5-9/10`.
 fn begin_of_range(response: &RegistryResponse) -> Result<u64, RegistryError> {
-    let range = response.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
-    let begin = range.and_then(|it| it.strip_prefix("bytes ")?.split('-').next()?.parse().ok());
-    begin.ok_or_else(|| RegistryError::Malformed {
+    range_begin(response.headers()).ok_or_else(|| RegistryError::Malformed {
         url: response.url().to_owned(),
         why: "it is a part without a range".to_owned(),
     })
+}
+
+pub(crate) fn range_begin(headers: &HeaderMap) -> Option<u64> {
+    let range = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+    range.strip_prefix("bytes ")?.split('-').next()?.parse().ok()
 }

@@ -147,7 +147,7 @@ fn configured(registry: &str, path: &Path) -> Result<Vec<RegistryHost>, Registry
     Ok(hosts)
 }
 
-fn of_entry(entry: &HostEntry, base: &Path) -> Result<RegistryHost, String> {
+pub(crate) fn of_entry(entry: &HostEntry, base: &Path) -> Result<RegistryHost, String> {
     let mut host = RegistryHost::of_url(&entry.url)?;
     if entry.override_path {
         let path = entry.url.split_once("://").map_or(entry.url.as_str(), |(_, rest)| rest);

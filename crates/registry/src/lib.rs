@@ -8,6 +8,7 @@ mod challenge;
 mod dialer;
 mod download;
 mod error;
+mod fuzzing;
 mod host_session;
 mod hosts;
 mod hosts_file;
@@ -22,6 +23,7 @@ mod transport;
 
 pub use authentication::PullCredentials;
 pub use error::RegistryError;
+pub use fuzzing::{fuzz_answers, fuzz_hosts_file};
 pub use proxies::ProxySettings;
 pub use pull::{ImagePull, PullCounters, pull_into};
 pub use settings::{RegistrySettings, TransferLimits};

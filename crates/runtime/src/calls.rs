@@ -44,7 +44,8 @@ impl EmbeddedRuntime {
     /// # Errors
     /// When there are sandboxes, or the kernel refuses.
     pub async fn remove_network(&self) -> std::result::Result<(), EmbeddedRuntimeError> {
-        self.inner.on_network("remove", |inner| Ok(inner.network.remove_all()?)).await
+        self.inner.on_network("remove", |inner| Ok(inner.network.remove_all()?)).await?;
+        Ok(self.inner.cni.remove_directory().await?)
     }
 
     /// The settings of the host that were changed because pods cannot do without, since this was opened. They stay as they are now.
@@ -84,8 +85,8 @@ impl Runtime for EmbeddedRuntime {
             status: true,
             ..cri::RuntimeCondition::default()
         };
-        let mut conditions = vec![condition("RuntimeReady"), condition("NetworkReady")];
-        conditions.extend(self.inner().traffic_obstacles().await);
+        let mut conditions = vec![condition("RuntimeReady")];
+        conditions.extend(self.inner().network_conditions().await);
         let features = cri::RuntimeHandlerFeatures {
             recursive_read_only_mounts: self.inner.kernel >= (5, 12),
             user_namespaces: self.inner.kernel >= USER_NAMESPACES,

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use oarsman_cni::CniError;
 use oarsman_cri::{CriError, ErrorCode};
 use oarsman_host::cgroups::CgroupError;
 use oarsman_image_store::StoreError;
@@ -12,6 +13,7 @@ use oarsman_registry::RegistryError;
 use oarsman_shim::client::ShimError;
 use oarsman_shim::protocol::RefusalKind;
 
+use crate::network_choice::NoNetwork;
 use crate::oci::SpecError;
 
 /// Why the runtime did not do what was asked.
@@ -69,6 +71,12 @@ pub enum EmbeddedRuntimeError {
     /// The network of a pod failed.
     #[error(transparent)]
     Network(#[from] PodNetworkError),
+    /// Plugins could not connect or disconnect a pod.
+    #[error(transparent)]
+    Cni(Box<CniError>),
+    /// There is no network for pods.
+    #[error("{0}")]
+    NoNetwork(String),
     /// A shim failed.
     #[error(transparent)]
     Shim(#[from] ShimError),
@@ -104,6 +112,18 @@ pub enum EmbeddedRuntimeError {
 }
 
 pub(crate) type Outcome<T> = Result<T, EmbeddedRuntimeError>;
+
+impl From<CniError> for EmbeddedRuntimeError {
+    fn from(error: CniError) -> Self {
+        Self::Cni(Box::new(error))
+    }
+}
+
+impl From<NoNetwork> for EmbeddedRuntimeError {
+    fn from(error: NoNetwork) -> Self {
+        Self::NoNetwork(error.to_string())
+    }
+}
 
 impl From<SpecError> for EmbeddedRuntimeError {
     fn from(error: SpecError) -> Self {

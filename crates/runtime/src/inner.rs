@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_clock::Clock;
+use oarsman_cni::CniClient;
 use oarsman_cri_types::v1::ContainerEventResponse;
 use oarsman_host::blocking::BlockingPool;
 use oarsman_host::stats::HostStats;
@@ -37,7 +38,11 @@ pub(crate) struct RuntimeInner {
     pub(crate) directory: StateDirectory,
     pub(crate) images: ImageStore,
     pub(crate) registries: Arc<RegistrySettings>,
+    /// The built-in bridge, and pinned namespaces.
     pub(crate) network: PodNetwork,
+    pub(crate) cni: Arc<CniClient>,
+    /// What is done about CNI networks beside calls.
+    pub(crate) upkeep: Guarded<Option<AbortOnDropHandle<()>>>,
     pub(crate) stats: HostStats,
     pub(crate) abilities: CgroupAbilities,
     pub(crate) kernel: (u32, u32),

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use oarsman_clock::Clock;
+use oarsman_cni::CniClient;
 use oarsman_host::blocking::{self, BlockingKind, BlockingPool};
 use oarsman_host::cgroups::{CgroupError, CgroupManager, HierarchyKind, hierarchies};
 use oarsman_host::mounts;
@@ -51,6 +52,7 @@ pub(crate) async fn open(
         panicked,
     );
     let (inner, unfinished) = begun.await?;
+    inner.cni.resume(&inner.connected()).await?;
     for id in unfinished {
         inner.undo_sandbox(&id).await;
     }
@@ -61,11 +63,8 @@ pub(crate) async fn open(
     inner.end_unknown_containers().await?;
     inner
         .on_network("reconcile", |inner| {
-            let all = inner.state.lock();
-            let ready =
-                all.sandboxes.values().filter(|it| it.record.phase != SandboxPhase::Stopped);
-            let existing: BTreeSet<String> = ready.map(|it| it.record.id.clone()).collect();
-            drop(all);
+            // Plugins have still to disconnect those that were given up.
+            let existing = &inner.connected() | &inner.cni.abandoned();
             let report = inner.network.reconcile(&existing)?;
             inner.note_host_changes(report.host_changes);
             // Without their link they need a new sandbox.
@@ -75,10 +74,18 @@ pub(crate) async fn open(
             Ok(())
         })
         .await?;
+    inner.start_upkeep();
     Ok(inner)
 }
 
 impl RuntimeInner {
+    /// The sandboxes that have a network.
+    fn connected(&self) -> BTreeSet<String> {
+        let state = self.state.lock();
+        let ready = state.sandboxes.values().filter(|it| it.record.phase != SandboxPhase::Stopped);
+        ready.map(|it| it.record.id.clone()).collect()
+    }
+
     /// Blocks.
     fn begin(
         settings: EmbeddedRuntimeSettings,
@@ -96,6 +103,8 @@ impl RuntimeInner {
         Ok(Self {
             images: ImageStore::open(&directory.images(), UnpackBounds::default())?,
             network: PodNetwork::open(settings.network.clone())?,
+            cni: Arc::new(CniClient::new(settings.pod_networks.cni.clone(), &directory.cni())),
+            upkeep: Guarded::default(),
             stats: HostStats::open(u32::try_from(cores).unwrap_or(1))?,
             abilities: abilities()?,
             kernel: kernel_version(&read(RELEASE)?),

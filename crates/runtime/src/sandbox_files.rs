@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 
 use oarsman_cri_types::v1::{NamespaceMode, PodSandboxConfig};
 use oarsman_host::thread_namespaces;
-use oarsman_pod_network::{
-    HostChange, HostPort, NamespaceKind, PortProtocol, SandboxNetworkRequest,
-};
+use oarsman_pod_network::{HostChange, NamespaceKind};
 use oarsman_shim::user_namespace::{InnerKind, InnerNamespaces, UserNamespaceProcess};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -30,6 +28,10 @@ const NODE_RESOLV_CONF: &str = "/etc/resolv.conf";
 const NODE_HOSTS: &str = "/etc/hosts";
 const FILES: [(&str, &str); 3] =
     [("/etc/hosts", "hosts"), ("/etc/hostname", "hostname"), ("/etc/resolv.conf", "resolv.conf")];
+
+/// The kinds of namespaces that plugins have no use for.
+const BESIDE_THE_NETWORK: [NamespaceKind; 3] =
+    [NamespaceKind::User, NamespaceKind::Ipc, NamespaceKind::Uts];
 
 impl StoredSandbox {
     pub(crate) fn own(&self) -> OwnNamespaces {
@@ -142,24 +144,6 @@ impl RuntimeInner {
         Ok(())
     }
 
-    /// Gives a sandbox its network, and sets its settings of the kernel.
-    pub(crate) fn set_up_network(
-        &self,
-        record: &mut StoredSandbox,
-        config: &PodSandboxConfig,
-        sysctls: &[PodSysctl],
-    ) -> Outcome<()> {
-        if record.own().network {
-            let ports = host_ports(config)?;
-            let pod = record.pod();
-            let request = SandboxNetworkRequest { sandbox: &record.id, pod: &pod, ports: &ports };
-            let network = self.network.set_up(request)?;
-            self.note_host_changes(network.host_changes);
-            record.addresses = network.addresses;
-        }
-        self.set_sysctls(record, sysctls)
-    }
-
     /// The administrator is to know what is not as it was before.
     pub(crate) fn note_host_changes(&self, changes: Vec<HostChange>) {
         for change in &changes {
@@ -171,7 +155,7 @@ impl RuntimeInner {
     }
 
     /// Those of IPC can be set only by the root of a user namespace where there is one, and have been.
-    fn set_sysctls(&self, record: &StoredSandbox, sysctls: &[PodSysctl]) -> Outcome<()> {
+    pub(crate) fn set_sysctls(&self, record: &StoredSandbox, sysctls: &[PodSysctl]) -> Outcome<()> {
         let sandbox = record.id.as_str();
         let is_set = |sysctl: &&PodSysctl| {
             record.user_namespace.is_some() && sysctl.namespace == SysctlNamespace::Ipc
@@ -189,10 +173,15 @@ impl RuntimeInner {
         Ok(())
     }
 
-    /// Removes the network, the namespaces and the mounts of a sandbox; fine when there are none. Its record stays.
+    /// Removes the network, the namespaces and the mounts of a sandbox; fine when there are none. Its record stays, and its network namespace, if
+    /// plugins still have to disconnect it.
     pub(crate) fn tear_down_sandbox(&self, id: &str) -> Outcome<()> {
-        let network = self.network.tear_down(id).map_err(EmbeddedRuntimeError::from);
-        let pins = self.network.pins().remove_all(id).map_err(EmbeddedRuntimeError::from);
+        let (network, pins) = match self.cni.is_abandoned(id) {
+            true => (Ok(()), self.network.pins().remove(id, &BESIDE_THE_NETWORK)),
+            false => (self.network.tear_down(id), self.network.pins().remove_all(id)),
+        };
+        let network = network.map_err(EmbeddedRuntimeError::from);
+        let pins = pins.map_err(EmbeddedRuntimeError::from);
         let shm = unmount_all(&self.directory.shm(id));
         network.and(pins).and(shm)
     }
@@ -229,34 +218,6 @@ impl RuntimeInner {
             user: path(record.user_namespace.is_some(), NamespaceKind::User)?,
         })
     }
-}
-
-fn host_ports(config: &PodSandboxConfig) -> Outcome<Vec<HostPort>> {
-    use oarsman_cri_types::v1::Protocol;
-    let invalid = |what: String| EmbeddedRuntimeError::Invalid(what);
-    let mut ports = Vec::new();
-    for mapping in config.port_mappings.iter().filter(|mapping| mapping.host_port != 0) {
-        let number = |port: i32| {
-            u16::try_from(port).map_err(|_| invalid(format!("there is no port {port}")))
-        };
-        let address = || {
-            mapping
-                .host_ip
-                .parse()
-                .map_err(|_| invalid(format!("the host IP {:?} is no address", mapping.host_ip)))
-        };
-        ports.push(HostPort {
-            protocol: match mapping.protocol() {
-                Protocol::Tcp => PortProtocol::Tcp,
-                Protocol::Udp => PortProtocol::Udp,
-                Protocol::Sctp => PortProtocol::Sctp,
-            },
-            host_ip: (!mapping.host_ip.is_empty()).then(address).transpose()?,
-            host_port: number(mapping.host_port)?,
-            pod_port: number(mapping.container_port)?,
-        });
-    }
-    Ok(ports)
 }
 
 /// Detaches everything that is mounted at a directory; fine when there is nothing.

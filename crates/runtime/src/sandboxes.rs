@@ -94,11 +94,7 @@ impl RuntimeInner {
             spawn_shim(&self.settings.program, &directory, SHIM_DEADLINE).await
         };
         files.await?;
-        let mut record = record;
-        let network = self.on_network(&id, move |inner| {
-            inner.set_up_network(&mut record, &config, &sysctls)?;
-            Ok(record)
-        });
+        let network = self.set_up_network(record, config, sysctls);
         let (network, shim) = tokio::join!(network, shim);
         shim?;
         let mut record = network?;
@@ -118,6 +114,10 @@ impl RuntimeInner {
     /// Removes what a failed run has made; what stays is removed at the next start.
     pub(crate) async fn undo_sandbox(self: &Arc<Self>, id: &str) {
         self.state.lock().sandboxes.remove(id);
+        if let Err(error) = self.disconnect(id).await {
+            tracing::warn!(sandbox = id, %error, "sandbox that could not be run not disconnected, will retry");
+            self.cni.abandon(id);
+        }
         if let Err(error) = self.end_sandbox(id, true).await {
             tracing::warn!(sandbox = id, %error, "sandbox that could not be run not removed");
         }
@@ -126,6 +126,7 @@ impl RuntimeInner {
     /// Ends the shim, and takes down network, namespaces and mounts.
     async fn end_sandbox(self: &Arc<Self>, id: &str, remove: bool) -> Outcome<()> {
         self.end_shim(id).await?;
+        self.disconnect(id).await?;
         let key = id.to_owned();
         self.on_network(id, move |inner| inner.tear_down_sandbox(&key)).await?;
         let key = id.to_owned();

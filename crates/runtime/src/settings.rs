@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use oarsman_pod_network::PodNetworkSettings;
 use oarsman_registry::RegistrySettings;
 
+use crate::network_choice::PodNetworkChoice;
+
 /// What the caller decides about the embedded runtime.
 #[derive(Clone, Debug)]
 pub struct EmbeddedRuntimeSettings {
@@ -13,8 +15,10 @@ pub struct EmbeddedRuntimeSettings {
     pub root: PathBuf,
     /// The program that is executed as shim: it calls `oarsman_shim::shim::main` and `oarsman_shim::helper::main` first thing.
     pub program: PathBuf,
-    /// The network of pods.
+    /// The built-in bridge.
     pub network: PodNetworkSettings,
+    /// Whether pods are connected to it or by CNI plugins.
+    pub pod_networks: PodNetworkChoice,
     /// How registries are asked.
     pub registries: RegistrySettings,
     /// Images that are pulled from this program itself.
@@ -31,13 +35,13 @@ pub struct BuiltInImage {
 }
 
 impl EmbeddedRuntimeSettings {
-    /// Below that directory, with a network whose subnets we choose.
+    /// Below that directory, with the built-in bridge, whose subnets we choose.
     pub fn new(root: impl Into<PathBuf>, program: impl Into<PathBuf>) -> Self {
         let root = root.into();
         let network = PodNetworkSettings::new(&root, root.join("network"));
         let registries = RegistrySettings::of_machine();
-        let built_in_images = Vec::new();
-        Self { root, program: program.into(), network, registries, built_in_images }
+        let (pod_networks, built_in_images) = (PodNetworkChoice::default(), Vec::new());
+        Self { root, program: program.into(), network, pod_networks, registries, built_in_images }
     }
 
     /// The directory below that of a runtime which has one for every sandbox.

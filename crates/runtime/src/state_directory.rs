@@ -19,7 +19,7 @@ use crate::settings::EmbeddedRuntimeSettings;
 /// ROOT/sandboxes/ID/sandbox.json       with hostname, hosts, resolv.conf and shm beside it
 /// ROOT/containers/ID/container.json    with spec.json, rootfs and volumes beside it
 /// ROOT/shims/ID                        the directory of a sandbox's shim
-/// ROOT/images, ROOT/network            those of image-store and pod-network
+/// ROOT/images, ROOT/network, ROOT/cni  those of image-store, pod-network and cni
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct StateDirectory {
@@ -33,6 +33,10 @@ impl StateDirectory {
 
     pub(crate) fn images(&self) -> PathBuf {
         EmbeddedRuntimeSettings::image_directory(&self.root)
+    }
+
+    pub(crate) fn cni(&self) -> PathBuf {
+        self.root.join("cni")
     }
 
     pub(crate) fn sandboxes(&self) -> PathBuf {

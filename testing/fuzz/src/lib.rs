@@ -22,6 +22,8 @@ pub struct FuzzTarget {
 pub const TARGETS: &[FuzzTarget] = &[
     targets::certificates::TARGET,
     targets::cgroup_files::TARGET,
+    targets::cni_networks::TARGET,
+    targets::cni_results::TARGET,
     targets::container_output::TARGET,
     targets::cri_answers::TARGET,
     targets::credentials::TARGET,
@@ -34,6 +36,8 @@ pub const TARGETS: &[FuzzTarget] = &[
     targets::manifests::TARGET,
     targets::mountinfo::TARGET,
     targets::quantities::TARGET,
+    targets::registry_answers::TARGET,
+    targets::registry_hosts::TARGET,
     targets::shim_messages::TARGET,
     targets::spdy_frames::TARGET,
     targets::streaming_queries::TARGET,

@@ -2,6 +2,8 @@
 
 pub(crate) mod certificates;
 pub(crate) mod cgroup_files;
+pub(crate) mod cni_networks;
+pub(crate) mod cni_results;
 pub(crate) mod container_output;
 pub(crate) mod credentials;
 pub(crate) mod cri_answers;
@@ -14,6 +16,8 @@ pub(crate) mod log_lines;
 pub(crate) mod manifests;
 pub(crate) mod mountinfo;
 pub(crate) mod quantities;
+pub(crate) mod registry_answers;
+pub(crate) mod registry_hosts;
 pub(crate) mod shim_messages;
 pub(crate) mod spdy_frames;
 pub(crate) mod streaming_queries;

@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
         "oarsman-volumes",
         "oarsman-net",
         "oarsman-pod-network",
+        "oarsman-cni",
         "oarsman-images",
         "oarsman-image-store",
         "oarsman-state",

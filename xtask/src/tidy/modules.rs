@@ -33,6 +33,7 @@ const LAYERS: &[&[&str]] = &[
     // Parts of a pod's spec, and records about a pod.
     &[
         "backoff",
+        "bandwidth",
         "disk_usage",
         "event",
         "labels",

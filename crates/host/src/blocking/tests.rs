@@ -84,9 +84,9 @@ async fn work_that_panics_gives_its_turn_back() {
 #[test]
 fn the_lanes_have_the_threads_that_are_made_for_them() {
     use BlockingKind::{
-        Cgroups, Checkpoints, ContainerLogs, FileSystems, HostPaths, ImageStore, NameFiles,
-        NameLookups, NodeCredentials, PodFileUsage, PodFiles, PodNetworks, PullRecords, Resolver,
-        RuntimeFiles, Stats, StatsFileSystems, StatusRecords, VolumeUsage, Volumes,
+        Cgroups, Checkpoints, CniFiles, ContainerLogs, FileSystems, HostPaths, ImageStore,
+        NameFiles, NameLookups, NodeCredentials, PodFileUsage, PodFiles, PodNetworks, PullRecords,
+        Resolver, RuntimeFiles, Stats, StatsFileSystems, StatusRecords, VolumeUsage, Volumes,
     };
     let files =
         [HostPaths, Volumes, PodFiles, StatusRecords, Checkpoints, NodeCredentials, NameFiles];
@@ -104,6 +104,7 @@ fn the_lanes_have_the_threads_that_are_made_for_them() {
         RuntimeFiles,
         ImageStore,
         PodNetworks,
+        CniFiles,
     ];
     let all = files.into_iter().chain(others);
     assert_eq!(all.map(BlockingKind::threads).sum::<usize>(), POOL_THREADS);

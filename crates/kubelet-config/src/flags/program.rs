@@ -70,6 +70,12 @@ pub struct ProgramFlags {
     pub log_file_max_files: i32,
     /// Whether pods of the API server are started again while it cannot be reached.
     pub remember_pods: bool,
+    /// What connects pods of the embedded runtime: `auto`, `cni` or `bridge`.
+    pub pod_network: String,
+    /// The directory of CNI configurations.
+    pub cni_conf_dir: String,
+    /// The directories of CNI plugins, separated by commas.
+    pub cni_bin_dir: String,
     /// How old a container that has ended must be before it is removed.
     pub minimum_container_ttl_duration: GoDuration,
     /// How many containers that have ended are kept of each one.
@@ -102,6 +108,9 @@ impl Default for ProgramFlags {
             log_file_max_size: Quantity::from_units(50 << 20, Format::BinarySi),
             log_file_max_files: 5,
             remember_pods: true,
+            pod_network: "auto".to_owned(),
+            cni_conf_dir: "/etc/cni/net.d".to_owned(),
+            cni_bin_dir: "/opt/cni/bin".to_owned(),
             minimum_container_ttl_duration: GoDuration::ZERO,
             maximum_dead_containers_per_container: 1,
             maximum_dead_containers: -1,
@@ -125,6 +134,11 @@ impl ProgramFlags {
     /// The parsed addresses of `--node-ip`.
     pub fn node_ips(&self) -> Vec<IpAddr> {
         self.node_ip.split(',').filter_map(|text| text.trim().parse().ok()).collect()
+    }
+
+    /// The directories of `--cni-bin-dir`.
+    pub fn cni_bin_dirs(&self) -> Vec<String> {
+        self.cni_bin_dir.split(',').map(str::to_owned).collect()
     }
 
     fn problems(&self) -> Vec<Problem> {
@@ -172,6 +186,18 @@ impl ProgramFlags {
         if self.log_file_max_files < 1 {
             let fix = "is less than the one file that is written; write 1 or more".to_owned();
             found.push(said("--log-file-max-files", fix));
+        }
+        if !["auto", "cni", "bridge"].contains(&self.pod_network.as_str()) {
+            let fix = "write auto, cni or bridge";
+            found.push(said("--pod-network", format!("{:?} is none; {fix}", self.pod_network)));
+        }
+        for (flag, value) in
+            [("--cni-conf-dir", &self.cni_conf_dir), ("--cni-bin-dir", &self.cni_bin_dir)]
+        {
+            if !value.split(',').all(|directory| directory.starts_with('/')) {
+                let fix = "write it from the root on, such as /opt/cni/bin";
+                found.push(said(flag, format!("{value:?} is no directory; {fix}")));
+            }
         }
         let labels = self.node_labels.iter().filter_map(|(key, value)| label_problem(key, value));
         found.extend(labels.map(|message| said("--node-labels", message)));

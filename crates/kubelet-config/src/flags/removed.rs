@@ -41,15 +41,8 @@ const REMOVED: [(u32, &[&str], &str); 11] = [
     ),
     (
         24,
-        &[
-            "network-plugin",
-            "network-plugin-mtu",
-            "cni-bin-dir",
-            "cni-conf-dir",
-            "cni-cache-dir",
-            "non-masquerade-cidr",
-        ],
-        "set up the network of pods in the runtime's own configuration",
+        &["network-plugin", "network-plugin-mtu", "cni-cache-dir", "non-masquerade-cidr"],
+        "set up the network of pods in the runtime's own configuration; see --pod-network for the embedded one",
     ),
     (
         24,

@@ -41,7 +41,7 @@ pub(super) fn find(name: &str) -> Option<&'static Flag> {
 }
 
 /// Flags that are not deprecated in favour of a field.
-static PROGRAM: [Flag; 54] = [
+static PROGRAM: [Flag; 57] = [
     of(Current, "config", Text, "", "The file of the configuration (KubeletConfiguration)."),
     of(
         Current,
@@ -141,6 +141,27 @@ static PROGRAM: [Flag; 54] = [
         Switch,
         "",
         "Whether pods of the API server, and what they use, are kept on this machine, sealed, and come back while it is away.",
+    ),
+    of(
+        OarsmanOnly,
+        "pod-network",
+        Text,
+        "",
+        "What connects pods of the embedded runtime: cni, bridge, or auto for CNI where it is configured.",
+    ),
+    of(
+        OarsmanOnly,
+        "cni-conf-dir",
+        Text,
+        "",
+        "Where CNI networks of the embedded runtime are configured.",
+    ),
+    of(
+        OarsmanOnly,
+        "cni-bin-dir",
+        Text,
+        "",
+        "Where CNI plugins of the embedded runtime lie; directories with commas between them.",
     ),
     of(OarsmanOnly, "pod-logs-dir", Text, "podLogsDir", "Where the logs of pods lie."),
     of(

@@ -205,7 +205,7 @@ fn unknown_flags_and_arguments_are_all_refused_at_once() {
         said,
         [
             "--max-pod: is no flag of the kubelet (did you mean --max-pods?); see --help",
-            "--network-plugin: is gone since Kubernetes 1.24: set up the network of pods in the runtime's own configuration",
+            "--network-plugin: is gone since Kubernetes 1.24: set up the network of pods in the runtime's own configuration; see --pod-network for the embedded one",
             "false: is no flag; a switch takes its value after an equals sign, as in --fail-swap-on=false",
             "pods: is no flag; every word is a flag or the value of one",
             "--nonsense: is no flag of the kubelet; see --help",
@@ -216,7 +216,7 @@ fn unknown_flags_and_arguments_are_all_refused_at_once() {
     for gone in [
         "pod-infra-container-image",
         "container_runtime",
-        "cni-bin-dir",
+        "cni-cache-dir",
         "master-service-namespace",
     ] {
         let said = parse(&[&format!("--{gone}=x")]).unwrap_err().to_string();

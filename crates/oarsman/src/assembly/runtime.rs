@@ -92,6 +92,7 @@ async fn open_embedded(
     let directory = embedded_directory(&settings.root);
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     let settings = EmbeddedRuntimeSettings {
+        pod_networks: settings.pod_networks.clone(),
         built_in_images: vec![BuiltInImage {
             name: demo_image::NAME,
             archive: demo_image::archive,

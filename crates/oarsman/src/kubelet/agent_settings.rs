@@ -18,6 +18,7 @@ use oarsman_kubelet_config::enums::{
 };
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig, is_enabled};
+use oarsman_runtime::{CniSettings, PodNetworkChoice, PodNetworkMode};
 use oarsman_spans::TracingSettings;
 use oarsman_state::CheckpointKeys;
 
@@ -102,6 +103,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         node_name: name,
         runtime_endpoint: RuntimeEndpoint::of_configuration(&kubelet.container_runtime_endpoint),
         image_endpoint: unless_empty(&kubelet.image_service_endpoint),
+        pod_networks: pod_networks(flags),
         tracing: tracing_settings(kubelet),
         request_timeout: kubelet.runtime_request_timeout.or_zero(),
         sources: sources(kubelet),
@@ -128,6 +130,21 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         allowed_unsafe_sysctls: allowed_unsafe_sysctls(kubelet)?,
         user_namespaces: user_namespaces(kubelet),
     })
+}
+
+/// The node's network is this kubelet's alone, and what its plugins keep for pods of others is garbage.
+fn pod_networks(flags: &ProgramFlags) -> PodNetworkChoice {
+    let cni = CniSettings {
+        configuration: PathBuf::from(&flags.cni_conf_dir),
+        plugins: flags.cni_bin_dirs().into_iter().map(PathBuf::from).collect(),
+        ..CniSettings::default()
+    };
+    let mode = match flags.pod_network.as_str() {
+        "cni" => PodNetworkMode::Cni,
+        "bridge" => PodNetworkMode::Bridge,
+        _ => PodNetworkMode::CniIfConfigured,
+    };
+    PodNetworkChoice { mode, cni, collects_garbage: true }
 }
 
 /// None if no trace is sampled: the default rate is zero, as with the Go kubelet.

@@ -11,6 +11,7 @@ use crate::files::{remove_directory, remove_file};
 use crate::host_settings::{HostChange, allow_forwarding};
 use crate::records::SandboxRecord;
 use crate::route::RouteSocket;
+use crate::shaping;
 use crate::subnet_choice::PodSubnets;
 
 /// What a reconciliation did.
@@ -54,7 +55,12 @@ impl PodNetwork {
     }
 
     fn remove_link(&self, record: &SandboxRecord) -> Result<(), PodNetworkError> {
-        delete_link(&mut open_route()?, &self.names.link(record.lease))
+        let mut socket = open_route()?;
+        delete_link(&mut socket, &self.names.link(record.lease))?;
+        match record.bandwidth.egress {
+            Some(_) => shaping::remove(&mut socket, &self.names, record.lease),
+            None => Ok(()),
+        }
     }
 
     /// Makes the table without the host ports of a sandbox.
@@ -111,11 +117,13 @@ impl PodNetwork {
     ) -> Result<(), PodNetworkError> {
         let mut socket = open_route()?;
         let links = socket.links().map_err(refused("list the links of this host"))?;
-        let prefix = self.names.link_prefix();
+        let prefixes = [self.names.link_prefix(), self.names.shaper_prefix()];
+        let leases = state.store.all().values().map(|record| record.lease);
         let known: BTreeSet<String> =
-            state.store.all().values().map(|record| self.names.link(record.lease)).collect();
+            leases.flat_map(|lease| [self.names.link(lease), self.names.shaper(lease)]).collect();
+        let is_ours = |name: &String| prefixes.iter().any(|prefix| name.starts_with(prefix));
         let names = links.into_iter().map(|link| link.name);
-        for name in names.filter(|name| name.starts_with(&prefix) && !known.contains(name)) {
+        for name in names.filter(|name| is_ours(name) && !known.contains(name)) {
             delete_link(&mut socket, &name)?;
             report.removed_links.push(name);
         }
@@ -139,8 +147,9 @@ impl PodNetwork {
         let bridge = bridge::ensure(&mut socket, &self.names, &subnets)?;
         state.host_changes.extend(allow_forwarding(&mut socket, bridge.index)?);
         for (sandbox, record) in state.store.all() {
-            if !bridge::reconnect(&mut socket, &self.names, &bridge, record)? {
-                report.broken_sandboxes.push(sandbox.clone());
+            match bridge::reconnect(&mut socket, &self.names, &bridge, record)? {
+                true => shaping::restore(&mut socket, &self.names, record)?,
+                false => report.broken_sandboxes.push(sandbox.clone()),
             }
         }
         self.replace_rules(&mut rules, &subnets, state.store.all())?;

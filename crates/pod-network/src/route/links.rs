@@ -136,6 +136,15 @@ impl RouteSocket {
         self.create_link(&attributes)
     }
 
+    /// Makes a link that is up, and passes on what is redirected to it.
+    pub(crate) fn add_intermediate(&mut self, name: &str, mtu: u32) -> io::Result<()> {
+        let attributes = Attributes::new()
+            .text(IFLA_IFNAME, name)
+            .number(IFLA_MTU, mtu)
+            .nested(IFLA_LINKINFO, &Attributes::new().text(IFLA_INFO_KIND, "ifb"));
+        self.create_link(&attributes)
+    }
+
     fn create_link(&mut self, attributes: &Attributes) -> io::Result<()> {
         let message = Message::new(RTM_NEWLINK, &header(AF_UNSPEC, 0, IFF_UP), attributes);
         self.0.request(&message.with_flags(NLM_F_CREATE | NLM_F_EXCL))

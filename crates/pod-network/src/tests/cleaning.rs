@@ -5,10 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
+use oarsman_core::bandwidth::PodBandwidth;
+
 use super::private_host::{Place, PrivateHost, at, on_private_host, port, request, run, set_up};
 use crate::faults::injected::failing_after;
 use crate::netlink::{NetlinkFamily, NetlinkSocket};
-use crate::{HostPort, NamespaceKind, PodNetwork, PodNetworkError, PortProtocol};
+use crate::{
+    HostPort, NamespaceKind, PodNetwork, PodNetworkError, PortProtocol, SandboxNetworkRequest,
+};
 
 /// More steps than there are.
 const MANY_STEPS: usize = 64;
@@ -78,8 +82,11 @@ fn crash_everywhere(with_other: bool) -> BTreeSet<&'static str> {
                 }
                 let before = snapshot(host);
                 let ports = all_ports();
-                let (result, seen) =
-                    failing_after(number, || network.set_up_by_steps(request("one", &ports)));
+                let everything = SandboxNetworkRequest {
+                    bandwidth: PodBandwidth { ingress: Some(1 << 20), egress: Some(1 << 20) },
+                    ..request("one", &ports)
+                };
+                let (result, seen) = failing_after(number, || network.set_up_by_steps(everything));
                 steps.extend(&seen);
                 ended = result.is_ok();
                 assert!(ended || snapshot(host) != before, "{seen:?}");
@@ -106,6 +113,9 @@ fn a_crash_at_any_step_leaves_nothing_after_a_teardown_or_reconciliation() {
         "bridge",
         "bridge address",
         "hairpin",
+        "intermediate link",
+        "limit of what is received",
+        "limit of what is sent",
         "link",
         "loopback",
         "namespace",
@@ -214,9 +224,12 @@ fn a_reconciliation_removes_what_belongs_to_no_sandbox() {
         network.pins().create("pins-only", &[NamespaceKind::Ipc], None).unwrap();
         let stray = format!("{}fff", network.names.link_prefix());
         run(&format!("ip link add {stray} type veth peer name other0"));
+        let stray_shaper = network.names.shaper(0xfff);
+        run(&format!("ip link add {stray_shaper} type ifb"));
         let report = host.network().reconcile(&BTreeSet::from(["kept".to_owned()])).unwrap();
         assert_eq!(report.removed_sandboxes, ["gone", "pins-only"]);
-        assert_eq!(report.removed_links, [stray]);
+        let removed: BTreeSet<String> = report.removed_links.into_iter().collect();
+        assert_eq!(removed, BTreeSet::from([stray, stray_shaper]));
         assert_eq!(snapshot(host), before);
     });
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use oarsman_core::bandwidth::PodBandwidth;
 use oarsman_host::namespaces::{NamespaceKind, cover_with_empty, detach};
 use oarsman_host::thread_namespaces;
 use rustix::mount::{MountPropagationFlags, mount_change};
@@ -159,7 +160,8 @@ pub(super) fn set_up(network: &PodNetwork, sandbox: &str, ports: &[HostPort]) ->
 }
 
 pub(super) fn request<'a>(sandbox: &'a str, ports: &'a [HostPort]) -> SandboxNetworkRequest<'a> {
-    SandboxNetworkRequest { sandbox, pod: "default/web", ports }
+    let bandwidth = PodBandwidth::default();
+    SandboxNetworkRequest { sandbox, pod: "default/web", ports, bandwidth }
 }
 
 pub(super) fn port(protocol: PortProtocol, host_port: u16, pod_port: u16) -> HostPort {

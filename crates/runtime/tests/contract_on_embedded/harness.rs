@@ -16,7 +16,7 @@ use oarsman_image_store::ImportOptions;
 use oarsman_rig::images::{self, ImageConfig};
 use oarsman_rig::parts::Parts;
 use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
-use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings};
+use oarsman_runtime::{EmbeddedRuntime, EmbeddedRuntimeSettings, PodNetworkChoice};
 use tempfile::TempDir;
 
 /// Tells an agent that is this program executed again which control group is its parent's.
@@ -33,6 +33,8 @@ pub(crate) struct Node {
     directory: Arc<TempDir>,
     archive: Arc<Vec<u8>>,
     registry: Arc<Registry>,
+    /// The directory of the CNI plugins.
+    plugins: PathBuf,
     opened: Arc<Mutex<Vec<EmbeddedRuntime>>>,
 }
 
@@ -41,23 +43,45 @@ impl Node {
         let archive = Arc::new(images::archive(&images::standard(parts)?)?);
         let directory = Arc::new(tempfile::tempdir()?);
         let registry = Arc::new(registry(parts)?);
-        Ok(Self { directory, archive, registry, opened: Arc::default() })
+        let plugins = parts.cni.clone();
+        Ok(Self { directory, archive, registry, plugins, opened: Arc::default() })
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
+    pub(crate) fn plugins(&self) -> &Path {
+        &self.plugins
+    }
+
     /// Opens a runtime, as a new agent does.
     pub(crate) async fn open(&self, name: &str) -> Result<EmbeddedRuntime> {
+        self.open_with(name, PodNetworkChoice::default()).await
+    }
+
+    /// Opens a runtime whose pods are connected in that way.
+    pub(crate) async fn open_with(
+        &self,
+        name: &str,
+        pod_networks: PodNetworkChoice,
+    ) -> Result<EmbeddedRuntime> {
         let program = std::env::current_exe()?;
-        let settings = EmbeddedRuntimeSettings::new(self.path().join(name), program);
+        let settings = EmbeddedRuntimeSettings {
+            pod_networks,
+            ..EmbeddedRuntimeSettings::new(self.path().join(name), program)
+        };
         Ok(EmbeddedRuntime::open(settings, Arc::new(SystemClock::start())).await?)
     }
 
     /// Opens a runtime that has the images.
     pub(crate) async fn with_images(&self, name: &str) -> Result<EmbeddedRuntime> {
         let runtime = self.open(name).await?;
+        self.import(&runtime).await?;
+        Ok(runtime)
+    }
+
+    async fn import(&self, runtime: &EmbeddedRuntime) -> Result<()> {
         let (store, archive) = (runtime.images().clone(), Arc::clone(&self.archive));
         let import = move || -> Result<()> {
             let mut file: File = tempfile::tempfile()?;
@@ -71,8 +95,7 @@ impl Node {
             )?;
             Ok(())
         };
-        tokio::task::spawn_blocking(import).await??;
-        Ok(runtime)
+        tokio::task::spawn_blocking(import).await?
     }
 
     /// Has the network of a runtime removed at the end.
@@ -81,9 +104,19 @@ impl Node {
     }
 
     pub(crate) async fn contract(&self) -> Result<Arc<dyn Harness>> {
-        let runtime = self.with_images("contract").await?;
+        self.contract_with("contract", PodNetworkChoice::default()).await
+    }
+
+    /// A harness for a runtime whose pods are connected in that way.
+    pub(crate) async fn contract_with(
+        &self,
+        name: &str,
+        pod_networks: PodNetworkChoice,
+    ) -> Result<Arc<dyn Harness>> {
+        let runtime = self.open_with(name, pod_networks).await?;
+        self.import(&runtime).await?;
         self.close_later(runtime.clone());
-        let directory = self.path().join("pods");
+        let directory = self.path().join(format!("{name}-pods"));
         Ok(Arc::new(EmbeddedHarness {
             runtime: Arc::new(runtime),
             images: names(&self.registry),

@@ -12,6 +12,7 @@ use oarsman_rig::parts::{self, Parts};
 use oarsman_shim::{helper, shim};
 
 mod built_in;
+mod cni;
 mod harness;
 mod kills;
 mod leaks;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     match arguments.get(1).map(String::as_str) {
         Some(shim::ARGUMENT) => return shim::main(&arguments[2..]),
         Some(helper::ARGUMENT) => return helper::main(&arguments[2..]),
+        Some(cni::AGENT) => return cni::run_agent(&arguments[2..]),
         Some(kills::AGENT) => return kills::run_agent(&arguments[2..]),
         _ => {}
     }
@@ -64,10 +66,14 @@ fn run_suite() -> Result<Conclusion> {
     trials.extend(built_in::trials(&node, tokio.handle()));
     trials.extend(traffic::trials(&node, tokio.handle()));
     trials.extend(kills::trials(&node, tokio.handle()));
+    let by_plugins = tokio.block_on(cni::contract(&node))?;
+    trials.extend(cni::contract_trials(&by_plugins, tokio.handle()));
+    trials.extend(cni::trials(&node, tokio.handle()));
     let conclusion = libtest_mimic::run(&options, trials);
     tokio.block_on(node.close())?;
-    drop(contract);
+    drop((contract, by_plugins));
     drop(tokio);
+    cni::remove_bridges()?;
     leaks::check(&before)?;
     Ok(conclusion)
 }

@@ -142,6 +142,8 @@ impl AgentSetup {
             // How full the machine's disk is must not matter to the tests.
             "--image-gc-high-threshold=100".to_owned(),
             format!("--hostname-override={NAME}"),
+            // What the machine has configured must not matter either.
+            "--pod-network=bridge".to_owned(),
         ]
     }
 }

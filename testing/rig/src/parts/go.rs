@@ -36,13 +36,14 @@ pub(super) const RUNC: GoPart = GoPart {
 };
 
 pub(super) const CNI: GoPart = GoPart {
-    name: "cni-plugins",
+    name: "cni-plugins-with-bandwidth",
     module: "github.com/containernetworking/plugins",
     version: "v1.9.1",
     packages: &[
         "plugins/main/bridge",
         "plugins/main/loopback",
         "plugins/ipam/host-local",
+        "plugins/meta/bandwidth",
         "plugins/meta/portmap",
     ],
     tags: "",

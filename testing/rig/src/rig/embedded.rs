@@ -15,6 +15,7 @@ use crate::images::{self, OciImage};
 const RUNTIME: &str = "runtime";
 /// How the names of its bridges and of the pods' links begin, and those of its tables of nftables.
 const LINKS: &str = "oar-";
+const BRIDGE_DIGITS: usize = 6;
 const TABLES: &str = "oarsman-";
 
 /// The directory of an agent's runtime.
@@ -61,9 +62,9 @@ pub(crate) fn by_pod(root: &Path) -> Vec<PathBuf> {
     directories.map(|name| directory.join(name)).to_vec()
 }
 
-/// Whether a link is the bridge of an embedded runtime, which stays until its agent ends without pods.
+/// Whether a link is the bridge of an embedded runtime, which stays until its agent ends without pods. Those of pods have longer names.
 pub(crate) fn is_bridge(link: &str) -> bool {
-    link.strip_prefix(LINKS).is_some_and(|rest| !rest.contains('-'))
+    link.strip_prefix(LINKS).is_some_and(|rest| rest.len() == BRIDGE_DIGITS)
 }
 
 /// Whether an object of nftables, as the leak check names it, belongs to the table of an embedded runtime.
@@ -97,7 +98,12 @@ mod tests {
 
     #[test]
     fn what_stays_with_an_agent_is_told_from_what_is_of_a_pod() {
-        let rows = [("oar-0a1b2c", true), ("oar-0a1b2c-7", false), ("eth0", false)];
+        let rows = [
+            ("oar-0a1b2c", true),
+            ("oar-0a1b2c-7", false),
+            ("oar-0a1b2cs7", false),
+            ("eth0", false),
+        ];
         for (link, expected) in rows {
             assert_eq!(is_bridge(link), expected, "{link}");
         }

@@ -1,5 +1,7 @@
 //! Real programs.
 
+use tokio::time::timeout;
+
 use super::*;
 
 /// The machine's shell as a program that knows credentials.
