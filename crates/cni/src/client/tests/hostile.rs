@@ -138,6 +138,7 @@ async fn a_process_that_keeps_stdout_open_is_not_waited_for() {
 }
 
 #[tokio::test]
+#[expect(clippy::mem_forget, reason = "an agent that is killed runs none of its destructors")]
 async fn what_an_agent_that_was_killed_has_left_running_ends_before_anything_else() {
     let machine = FakePlugins::new();
     let (started, client) = (machine.path("started"), machine.client());
