@@ -69,7 +69,7 @@ pub fn of_process(pid: u32, kind: NamespaceKind) -> io::Result<String> {
 /// When this process has a second thread (which would stay behind in the old namespaces), or lacks
 /// the right to do it.
 pub fn enter_new(kinds: &[NamespaceKind]) -> io::Result<()> {
-    require_one_thread()?;
+    require_one_thread("change its namespaces")?;
     unshare(kinds)
 }
 
@@ -97,11 +97,11 @@ pub fn with_new_pid_namespace<T>(spawn: impl FnOnce() -> io::Result<T>) -> io::R
     result
 }
 
-fn require_one_thread() -> io::Result<()> {
+pub(crate) fn require_one_thread(to_do: &str) -> io::Result<()> {
     match fs::read_dir("/proc/self/task")?.count() {
         1 => Ok(()),
         threads => Err(io::Error::other(format!(
-            "a process with {threads} threads cannot change its namespaces: do it first thing in main"
+            "a process with {threads} threads cannot {to_do}: do it first thing in main"
         ))),
     }
 }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, fsconfig_create,
-    fsconfig_set_string, fsmount, fsopen, mount, move_mount,
+    fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, mount, move_mount,
 };
 
 /// The kernel takes no longer value of one option, with the zero at its end.
@@ -62,6 +62,9 @@ fn configure(
     if let Some((upper, work)) = &layers.upper {
         fsconfig_set_string(context, "upperdir", short(upper, open)?)?;
         fsconfig_set_string(context, "workdir", short(work, open)?)?;
+        // Without it, each unmount syncs the whole file system that the layer is on. What a container has written is of no use after a power failure: it
+        // is not started again.
+        fsconfig_set_flag(context, "volatile")?;
     }
     // As containerd does: an index would bind the writable layer to these very lower directories.
     fsconfig_set_string(context, "index", "off")?;
@@ -116,7 +119,7 @@ pub(crate) fn mount_old(
     let mut options = format!("index=off,lowerdir={}", lower.join(":"));
     if let Some((upper, work)) = &layers.upper {
         let (upper, work) = (by_descriptor(upper, &mut open)?, by_descriptor(work, &mut open)?);
-        options = format!("{options},upperdir={upper},workdir={work}");
+        options = format!("{options},upperdir={upper},workdir={work},volatile");
     }
     if options.len() > MAX_OPTIONS {
         let count = layers.lower.len();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::error::{StoreError, failed};
-use crate::files::{names_in, read_bounded, write_synced};
+use crate::files::{names_in, read_bounded};
 use crate::lease::{Lease, StoreLock};
 use crate::mapped::{MappedStore, MappedUsers};
 use crate::overlay::{OverlayLayers, mount_at};
@@ -56,7 +56,7 @@ pub struct RootFilesystem {
 
 impl ImageStore {
     /// Prepares a root file system of an image under a key of the caller's choice. Its layers stay until it is removed, also when the
-    /// image is removed. To repeat the call does no harm.
+    /// image is removed. To repeat the call does no harm. Nothing of it is synced: it is for what runs in this boot.
     ///
     /// # Errors
     /// When there is no such image, or the key is used for something else.
@@ -103,7 +103,8 @@ impl ImageStore {
         Ok(RootFilesystem { key: key.to_owned(), image: *image, kind, layers })
     }
 
-    /// Mounts a prepared root file system at a directory.
+    /// Mounts a prepared root file system at a directory. One that can be written to is mounted once: what is written is not synced, neither when a
+    /// program asks for it nor when it is unmounted, so that the kernel refuses to mount it again.
     ///
     /// # Errors
     /// When it is not prepared, or the kernel refuses.
@@ -227,6 +228,16 @@ impl ImageStore {
         Ok(roots)
     }
 
+    /// Removes those whose records a power failure has lost. Nothing can use them: they were prepared in a boot that is over.
+    pub(crate) fn remove_unreadable_roots(&self) -> Result<(), StoreError> {
+        for key in names_in(&self.directory.join("roots"))? {
+            if matches!(self.root(&key), Err(StoreError::NoRoot { .. } | StoreError::Damaged { .. })) {
+                self.remove_root(&key)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The directory of a root file system.
     pub(crate) fn root_directory(&self, key: &str) -> Result<PathBuf, StoreError> {
         if is_plain_name(key) && key.len() <= MAX_KEY {
@@ -268,7 +279,9 @@ impl RootFilesystem {
             path: place.to_owned(),
             why: error.to_string(),
         })?;
-        write_synced(&place.join(RECORD), &text)
+        // A power failure ends the boot, and with it all that could use this: see `remove_unreadable_roots`.
+        let record = place.join(RECORD);
+        fs::write(&record, text).map_err(failed("write", &record))
     }
 }
 

@@ -31,7 +31,7 @@ const DIRECTORIES: [&str; 8] =
     ["content/blobs/sha256", PARTIAL, "layers", "roots", "leases", "empty/a", "empty/b", MAPPED];
 
 impl ImageStore {
-    /// Opens a store, makes it where there is none, and removes what killed processes have left.
+    /// Opens a store, makes it where there is none, and removes what killed processes and power failures have left.
     ///
     /// # Errors
     /// When the directory cannot be made or written.
@@ -60,6 +60,7 @@ impl ImageStore {
             directory,
         };
         store.remove_left_over()?;
+        store.remove_unreadable_roots()?;
         Ok(store)
     }
 

@@ -25,7 +25,7 @@ use crate::names::Names;
 use crate::nftables::NftablesSocket;
 use crate::pins::NamespacePins;
 use crate::records::{RecordStore, SandboxRecord};
-use crate::route::RouteSocket;
+use crate::route::{LinkState, RouteSocket};
 use crate::settings::PodNetworkSettings;
 use crate::subnet::Subnet;
 use crate::subnet_choice::PodSubnets;
@@ -52,6 +52,15 @@ pub struct SandboxNetwork {
     pub namespace: PathBuf,
     /// What was changed of the host for it since this was told last.
     pub host_changes: Vec<HostChange>,
+}
+
+/// What is decided of the network of a sandbox, and what it shares with others.
+struct PlannedNetwork {
+    record: SandboxRecord,
+    subnets: Vec<Subnet>,
+    bridge: LinkState,
+    /// Before.
+    had_ports: bool,
 }
 
 /// The network of the pods of one agent. Calls for one sandbox must not overlap; calls for several may.
@@ -122,30 +131,43 @@ impl PodNetwork {
         &self,
         request: SandboxNetworkRequest<'_>,
     ) -> Result<SandboxNetwork, PodNetworkError> {
-        let SandboxNetworkRequest { sandbox, pod, ports } = request;
+        let sandbox = request.sandbox;
         // Outside of the lock: the kernel takes long to make a namespace while it ends others.
         self.pins.create(sandbox, &[NamespaceKind::Network], None)?;
         after_step("namespace")?;
         let namespace = self.pins.open(sandbox, NamespaceKind::Network)?;
-        let mut state = self.lock();
         let mut socket = RouteSocket::open().map_err(refused("open a netlink socket"))?;
-        let subnets = self.decide_subnets(&state.store, &mut socket)?;
+        let PlannedNetwork { record, subnets, bridge, had_ports } =
+            self.plan(request, &mut socket)?;
+        // What only this sandbox has is made while others have their turn.
+        bridge::connect(&mut socket, &self.names, &bridge, &record, namespace.as_fd())?;
+        bridge::configure_pod(namespace.as_fd(), &record.addresses, &subnets)?;
+        after_step("addresses")?;
+        let host_changes = {
+            let mut state = self.lock();
+            self.ensure_rules(&state.store, &subnets, &record, had_ports)?;
+            std::mem::take(&mut state.host_changes)
+        };
+        bridge::await_carrier(&mut socket, &self.names, record.lease, bridge::CARRIER_PATIENCE)?;
+        let namespace = self.pins.path(sandbox, NamespaceKind::Network)?;
+        Ok(SandboxNetwork { addresses: record.addresses, namespace, host_changes })
+    }
+
+    /// Gives a sandbox its lease, and makes what it shares with others.
+    fn plan(
+        &self,
+        SandboxNetworkRequest { sandbox, pod, ports }: SandboxNetworkRequest<'_>,
+        socket: &mut RouteSocket,
+    ) -> Result<PlannedNetwork, PodNetworkError> {
+        let mut state = self.lock();
+        let subnets = self.decide_subnets(&state.store, socket)?;
         let record = state.store.plan(sandbox, pod, ports, &subnets)?;
         let had_ports = state.store.get(sandbox).is_some_and(|before| !before.ports.is_empty());
         state.store.put(sandbox, record.clone())?;
         after_step("record")?;
-        let bridge = bridge::ensure(&mut socket, &self.names, &subnets)?;
-        state.host_changes.extend(allow_forwarding(&mut socket, bridge.index)?);
-        bridge::connect(&mut socket, &self.names, &bridge, &record, namespace.as_fd())?;
-        bridge::configure_pod(namespace.as_fd(), &record.addresses, &subnets)?;
-        after_step("addresses")?;
-        self.ensure_rules(&state.store, &subnets, &record, had_ports)?;
-        bridge::await_carrier(&mut socket, &self.names, record.lease, bridge::CARRIER_PATIENCE)?;
-        Ok(SandboxNetwork {
-            addresses: record.addresses,
-            namespace: self.pins.path(sandbox, NamespaceKind::Network)?,
-            host_changes: std::mem::take(&mut state.host_changes),
-        })
+        let bridge = bridge::ensure(socket, &self.names, &subnets)?;
+        state.host_changes.extend(allow_forwarding(socket, bridge.index)?);
+        Ok(PlannedNetwork { record, subnets, bridge, had_ports })
     }
 
     /// The table needs no change for a sandbox that has and had no host ports, unless another program has removed it.

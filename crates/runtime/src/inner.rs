@@ -11,7 +11,7 @@ use oarsman_host::stats::HostStats;
 use oarsman_image_store::ImageStore;
 use oarsman_pod_network::{HostChange, PodNetwork};
 use oarsman_registry::RegistrySettings;
-use oarsman_shim::client::ShimClient;
+use oarsman_shim::client::{ShimClient, ShimSpawner};
 use oarsman_sync::Guarded;
 use tokio::sync::{Mutex, RwLock, broadcast, watch};
 use tokio::time::timeout;
@@ -38,6 +38,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) images: ImageStore,
     pub(crate) registries: Arc<RegistrySettings>,
     pub(crate) network: PodNetwork,
+    pub(crate) shims: ShimSpawner,
     pub(crate) stats: HostStats,
     pub(crate) abilities: CgroupAbilities,
     pub(crate) kernel: (u32, u32),

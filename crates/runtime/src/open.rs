@@ -12,6 +12,7 @@ use oarsman_host::mounts;
 use oarsman_host::stats::HostStats;
 use oarsman_image_store::{ImageStore, UnpackBounds};
 use oarsman_pod_network::PodNetwork;
+use oarsman_shim::client::ShimSpawner;
 use oarsman_sync::Guarded;
 use tokio::sync::broadcast;
 use tokio::task::JoinError;
@@ -96,6 +97,7 @@ impl RuntimeInner {
         Ok(Self {
             images: ImageStore::open(&directory.images(), UnpackBounds::default())?,
             network: PodNetwork::open(settings.network.clone())?,
+            shims: ShimSpawner::new(&settings.program),
             stats: HostStats::open(u32::try_from(cores).unwrap_or(1))?,
             abilities: abilities()?,
             kernel: kernel_version(&read(RELEASE)?),

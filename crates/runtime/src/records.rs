@@ -19,7 +19,7 @@ pub(crate) enum SandboxPhase {
     Making,
     /// Its shim runs.
     Ready,
-    /// Its shim was killed; network and mounts are still there.
+    /// Its shim was killed, or it is being stopped; network and mounts may be there still.
     Lost,
     /// Nothing of it runs, and it has no network.
     Stopped,

@@ -51,6 +51,13 @@ impl StoredSandbox {
 }
 
 impl RuntimeInner {
+    /// Makes the directories of a sandbox, and its record.
+    pub(crate) fn begin_sandbox_files(&self, record: &StoredSandbox) -> Outcome<()> {
+        make_directory(&self.directory.sandbox(&record.id))?;
+        make_directory(self.directory.shim(&record.id).path())?;
+        write_json(&self.directory.sandbox_record(&record.id), record)
+    }
+
     /// Makes what a sandbox needs beside its network and its shim.
     pub(crate) fn make_sandbox_files(
         &self,
@@ -59,9 +66,6 @@ impl RuntimeInner {
         sysctls: &[PodSysctl],
     ) -> Outcome<()> {
         let place = self.directory.sandbox(&record.id);
-        make_directory(&place)?;
-        make_directory(self.directory.shim(&record.id).path())?;
-        write_json(&self.directory.sandbox_record(&record.id), record)?;
         let write = |name: &str, text: &[u8]| {
             let path = place.join(name);
             fs::write(&path, text).map_err(failed("write", &path))?;

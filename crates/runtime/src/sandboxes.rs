@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_cri_types::v1::{ContainerEventType, PodSandboxConfig, RunPodSandboxRequest};
-use oarsman_shim::client::{ShimError, clean_dead_shim, spawn_shim};
+use oarsman_shim::client::{ShimError, clean_dead_shim};
 
 use crate::error::{EmbeddedRuntimeError, Outcome, failed};
 use crate::ids::new_id;
@@ -85,29 +85,16 @@ impl RuntimeInner {
         sysctls: Vec<PodSysctl>,
     ) -> Outcome<()> {
         let id = record.id.clone();
-        let files = {
-            let (record, config, sysctls) = (record.clone(), config.clone(), sysctls.clone());
-            self.on_files(&id, move |inner| inner.make_sandbox_files(&record, &config, &sysctls))
-        };
-        let shim = async {
-            let directory = self.directory.shim(&id);
-            spawn_shim(&self.settings.program, &directory, SHIM_DEADLINE).await
-        };
-        files.await?;
-        let mut record = record;
-        let network = self.on_network(&id, move |inner| {
-            inner.set_up_network(&mut record, &config, &sysctls)?;
-            Ok(record)
-        });
-        let (network, shim) = tokio::join!(network, shim);
+        let made = record.clone();
+        self.on_files(&id, move |inner| inner.begin_sandbox_files(&made)).await?;
+        let directory = self.directory.shim(&id);
+        let shim = self.shims.spawn(&directory, SHIM_DEADLINE);
+        let (record, shim) = tokio::join!(self.make_surroundings(record, config, sysctls), shim);
         shim?;
-        let mut record = network?;
+        let mut record = record?;
         record.phase = SandboxPhase::Ready;
         let saved = record.clone();
-        self.on_files(&id, move |inner| {
-            write_json(&inner.directory.sandbox_record(&saved.id), &saved)
-        })
-        .await?;
+        self.on_files(&id, move |inner| inner.save_sandbox(&saved)).await?;
         self.state.lock().sandboxes.insert(id.clone(), SandboxEntry::new(record));
         self.monitor(&id).await?;
         self.emit(&id, &id, ContainerEventType::ContainerCreatedEvent);
@@ -115,24 +102,37 @@ impl RuntimeInner {
         Ok(())
     }
 
+    /// Files, mounts, namespaces and network of a sandbox.
+    async fn make_surroundings(
+        self: &Arc<Self>,
+        record: StoredSandbox,
+        config: PodSandboxConfig,
+        sysctls: Vec<PodSysctl>,
+    ) -> Outcome<StoredSandbox> {
+        let (id, made) = (record.id.clone(), record.clone());
+        let (asked, settings) = (config.clone(), sysctls.clone());
+        self.on_files(&id, move |inner| inner.make_sandbox_files(&made, &asked, &settings)).await?;
+        let mut record = record;
+        self.on_network(&id, move |inner| {
+            inner.set_up_network(&mut record, &config, &sysctls)?;
+            Ok(record)
+        })
+        .await
+    }
+
     /// Removes what a failed run has made; what stays is removed at the next start.
     pub(crate) async fn undo_sandbox(self: &Arc<Self>, id: &str) {
         self.state.lock().sandboxes.remove(id);
-        if let Err(error) = self.end_sandbox(id, true).await {
+        if let Err(error) = self.end_unfinished(id).await {
             tracing::warn!(sandbox = id, %error, "sandbox that could not be run not removed");
         }
     }
 
-    /// Ends the shim, and takes down network, namespaces and mounts.
-    async fn end_sandbox(self: &Arc<Self>, id: &str, remove: bool) -> Outcome<()> {
+    async fn end_unfinished(self: &Arc<Self>, id: &str) -> Outcome<()> {
         self.end_shim(id).await?;
+        self.tear_down_surroundings(id).await?;
         let key = id.to_owned();
-        self.on_network(id, move |inner| inner.tear_down_sandbox(&key)).await?;
-        let key = id.to_owned();
-        match remove {
-            true => self.on_files(id, move |inner| inner.remove_sandbox_files(&key)).await,
-            false => Ok(()),
-        }
+        self.on_files(id, move |inner| inner.remove_sandbox_files(&key)).await
     }
 
     async fn end_shim(self: &Arc<Self>, id: &str) -> Outcome<()> {
@@ -173,23 +173,44 @@ impl RuntimeInner {
         }
         for container in self.containers_of(id) {
             self.kill_container(&container).await?;
-            self.delete_from_shim(id, &container).await?;
-            let key = container.clone();
-            self.on_files(&container, move |inner| inner.unmount_container(&key)).await?;
         }
         // Its shim ends now, and that is no loss.
         let monitor =
             self.state.lock().sandboxes.get_mut(id).and_then(|entry| entry.monitor.take());
         drop(monitor);
-        self.end_sandbox(id, false).await?;
-        if let Some(record) = self.set_phase(id, SandboxPhase::Stopped) {
-            self.on_files(id, move |inner| {
-                write_json(&inner.directory.sandbox_record(&record.id), &record)
-            })
-            .await?;
-        }
+        // From here on it is not ready, for the next process too: its network may be gone before its shim.
+        self.change_phase(id, SandboxPhase::Lost).await?;
+        let (processes, network) =
+            tokio::join!(self.end_processes(id), self.tear_down_surroundings(id));
+        processes.and(network)?;
+        self.change_phase(id, SandboxPhase::Stopped).await?;
         self.emit(id, id, ContainerEventType::ContainerStoppedEvent);
         Ok(())
+    }
+
+    /// Removes containers that have ended from their shim, and ends it.
+    async fn end_processes(self: &Arc<Self>, id: &str) -> Outcome<()> {
+        for container in self.containers_of(id) {
+            self.delete_from_shim(id, &container).await?;
+            let key = container.clone();
+            self.on_files(&container, move |inner| inner.unmount_container(&key)).await?;
+        }
+        self.end_shim(id).await
+    }
+
+    async fn tear_down_surroundings(self: &Arc<Self>, id: &str) -> Outcome<()> {
+        let key = id.to_owned();
+        self.on_network(id, move |inner| inner.tear_down_sandbox(&key)).await
+    }
+
+    /// Sets the phase in memory and on disk.
+    async fn change_phase(self: &Arc<Self>, id: &str, phase: SandboxPhase) -> Outcome<()> {
+        let Some(record) = self.set_phase(id, phase) else { return Ok(()) };
+        self.on_files(id, move |inner| inner.save_sandbox(&record)).await
+    }
+
+    fn save_sandbox(&self, record: &StoredSandbox) -> Outcome<()> {
+        write_json(&self.directory.sandbox_record(&record.id), record)
     }
 
     pub(crate) async fn remove_sandbox(self: Arc<Self>, id: String) -> Outcome<()> {

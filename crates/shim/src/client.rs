@@ -1,31 +1,31 @@
 //! The agent's side: starts shims, and speaks to them.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use tokio::io::Interest;
-use tokio::net::UnixStream;
-use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::directory::ShimDirectory;
-use crate::protocol::frame::{self, FrameError};
+use crate::protocol::frame::FrameError;
 use crate::protocol::{
     OLDEST_PROTOCOL, PROTOCOL, RefusalKind, ReplyFrame, RequestFrame, ShimHello, ShimReply,
     ShimRequest,
 };
-use crate::{shim, socket};
+use crate::socket;
 
 mod calls;
 mod dead_shim;
+mod frame_stream;
+mod spawner;
 
 pub use calls::{
     AttachStreams, ContainerExits, ExecLifetime, ExecSyncOutput, ExecTerminal, RunningExec,
 };
 pub use dead_shim::{clean_dead_shim, read_reports};
+use frame_stream::{FrameStream, FrameStreamError};
+pub use spawner::ShimSpawner;
 
 /// Why a shim did not do what the agent wanted.
 #[derive(Debug, thiserror::Error)]
@@ -83,30 +83,6 @@ pub enum ShimError {
     },
 }
 
-/// Starts a shim, which then outlives this process, and waits until it listens.
-///
-/// # Errors
-/// When it does not listen in time; a shim that lives there already is one reason.
-pub async fn spawn_shim(
-    program: &Path,
-    directory: &ShimDirectory,
-    deadline: Duration,
-) -> Result<(), ShimError> {
-    let path = || directory.path().to_owned();
-    let mut command = Command::new(program);
-    command.arg(shim::ARGUMENT).arg("launch").arg(directory.path());
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
-    let output = timeout(deadline, command.output()).await;
-    let output = output.map_err(|_| ShimError::Deadline { directory: path(), deadline })?;
-    let output = output
-        .map_err(|error| ShimError::Spawn { directory: path(), message: error.to_string() })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(ShimError::Spawn { directory: path(), message })
-}
-
 /// A shim that answers. Each call has a connection of its own, so that a long one holds none up.
 #[derive(Clone, Debug)]
 pub struct ShimClient {
@@ -118,9 +94,7 @@ pub struct ShimClient {
 #[derive(Debug)]
 struct ShimCall {
     directory: PathBuf,
-    stream: UnixStream,
-    received: Vec<u8>,
-    descriptors: Vec<OwnedFd>,
+    stream: FrameStream,
 }
 
 impl ShimClient {
@@ -141,14 +115,8 @@ impl ShimClient {
         let directory = self.directory.path().to_owned();
         let gone = |source| ShimError::Gone { directory: directory.clone(), source };
         let stream = socket::connect(&directory, ShimDirectory::SOCKET).map_err(gone)?;
-        stream.set_nonblocking(true).map_err(gone)?;
-        let stream = UnixStream::from_std(stream).map_err(gone)?;
-        let mut call = ShimCall {
-            directory: directory.clone(),
-            stream,
-            received: Vec::new(),
-            descriptors: Vec::new(),
-        };
+        let stream = FrameStream::new(stream).map_err(gone)?;
+        let mut call = ShimCall { directory: directory.clone(), stream };
         let hello: ShimHello = call.receive().await?;
         if (OLDEST_PROTOCOL..=PROTOCOL).contains(&hello.protocol) {
             return Ok((call, hello));
@@ -199,12 +167,12 @@ fn unexpected(reply: ShimReply) -> ShimError {
 }
 
 impl ShimCall {
-    fn gone(&self, source: io::Error) -> ShimError {
-        ShimError::Gone { directory: self.directory.clone(), source }
-    }
-
-    fn broken(&self, source: FrameError) -> ShimError {
-        ShimError::Frame { directory: self.directory.clone(), source }
+    fn failed(&self, error: FrameStreamError) -> ShimError {
+        let directory = self.directory.clone();
+        match error {
+            FrameStreamError::Io(source) => ShimError::Gone { directory, source },
+            FrameStreamError::Frame(source) => ShimError::Frame { directory, source },
+        }
     }
 
     async fn send(
@@ -212,41 +180,15 @@ impl ShimCall {
         request: &ShimRequest,
         passed: &[BorrowedFd<'_>],
     ) -> Result<(), ShimError> {
-        let request = serde_json::to_value(request).map_err(|error| self.broken(error.into()))?;
-        let bytes = frame::encode(&RequestFrame { number: 1, request })
-            .map_err(|error| self.broken(error))?;
-        let mut rest = bytes.as_slice();
-        let mut passed = passed;
-        while !rest.is_empty() {
-            let sent = self
-                .stream
-                .async_io(Interest::WRITABLE, || socket::send(self.stream.as_fd(), rest, passed))
-                .await;
-            rest = rest.get(sent.map_err(|error| self.gone(error))?..).unwrap_or_default();
-            passed = &[];
-        }
-        Ok(())
+        let request = serde_json::to_value(request).map_err(FrameError::from);
+        let request = request.map_err(|error| self.failed(error.into()))?;
+        let sent = self.stream.send(&RequestFrame { number: 1, request }, passed).await;
+        sent.map_err(|error| self.failed(error))
     }
 
     async fn receive<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, ShimError> {
-        loop {
-            if let Some(message) =
-                frame::take(&mut self.received).map_err(|error| self.broken(error))?
-            {
-                return Ok(message);
-            }
-            let mut buffer = vec![0; 16 << 10];
-            let descriptors = &mut self.descriptors;
-            let stream = &self.stream;
-            let received = stream.async_io(Interest::READABLE, || {
-                socket::receive(stream.as_fd(), &mut buffer, descriptors)
-            });
-            match received.await {
-                Ok(0) => return Err(self.gone(io::ErrorKind::UnexpectedEof.into())),
-                Ok(count) => self.received.extend_from_slice(&buffer[..count]),
-                Err(error) => return Err(self.gone(error)),
-            }
-        }
+        let received = self.stream.receive().await;
+        received.map_err(|error| self.failed(error))
     }
 
     /// The next reply; a refusal is an error.

@@ -22,7 +22,7 @@ mod held_spec;
 mod identity;
 mod user_namespace;
 
-pub(crate) use delete::kill_container;
+pub(crate) use delete::{kill_container, remove_files};
 
 /// The program's first argument that makes it a helper.
 pub const ARGUMENT: &str = "shim-helper";

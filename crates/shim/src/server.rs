@@ -29,6 +29,7 @@ mod requests;
 mod stdin;
 mod steps;
 
+pub(crate) use cgroups::ContainerCgroups;
 use connection::ShimConnection;
 use container::HeldContainer;
 use exec::ExecProcess;
@@ -72,14 +73,18 @@ pub(crate) struct ShimServer {
     steps: BTreeMap<u64, HelperStep>,
     /// Children that ended before the helper told whose they are, by pid; only while there are helpers.
     unclaimed: BTreeMap<u32, reap::RawExit>,
-    cgroups: cgroups::ContainerCgroups,
+    cgroups: ContainerCgroups,
     pod_init: Option<pod_namespace::PodInit>,
     next: u64,
     ending: bool,
 }
 
 impl ShimServer {
-    pub(crate) fn new(directory: ShimDirectory, listener: UnixListener) -> io::Result<Self> {
+    pub(crate) fn new(
+        directory: ShimDirectory,
+        listener: UnixListener,
+        cgroups: ContainerCgroups,
+    ) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let (children, signalled) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
@@ -100,7 +105,7 @@ impl ShimServer {
             execs: BTreeMap::new(),
             steps: BTreeMap::new(),
             unclaimed: BTreeMap::new(),
-            cgroups: cgroups::ContainerCgroups::discover()?,
+            cgroups,
             pod_init: None,
             next: 0,
             ending: false,

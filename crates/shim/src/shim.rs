@@ -1,40 +1,37 @@
-//! The shim as a program: started by the agent, and serving a pod from then on.
+//! The shim as a process: forked for the agent, and serving a pod from then on.
 
 use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
-use oarsman_host::inherited_descriptors;
-use oarsman_host::read_only_file::open_read_only;
+use oarsman_host::process_title;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{getpid, set_child_subreaper, setsid};
 
 use crate::directory::ShimDirectory;
-use crate::server::ShimServer;
+use crate::server::{ContainerCgroups, ShimServer};
+use crate::spawner::{self, FAILED, READY};
 use crate::{pod_init, socket, user_namespace};
 
 /// The program's first argument that makes it a shim.
 pub const ARGUMENT: &str = "shim";
 
-/// The line that a shim writes when it can be connected to.
-const READY: &str = "ready";
+/// The call that starts the process which shims are forked from.
+pub(crate) const SPAWNER: &str = "spawner";
 
-/// Serves a pod. The arguments are those after [`ARGUMENT`]; to be called first thing in `main`, before there are threads.
+/// Runs one of our processes. The arguments are those after [`ARGUMENT`]; to be called first thing in `main`, before there are threads.
 ///
-/// - `launch DIRECTORY` starts a shim, waits until it listens, and ends: the shim is then nobody's child but init's.
-/// - `serve DIRECTORY` is the shim.
+/// - `spawner` starts shims until the end of its stdin, a socket.
 /// - `init` is the first process of a pid namespace that containers share.
 /// - `init-inside USER-NAMESPACE` starts that process inside of a user namespace, and waits for it.
 /// - `namespaces` makes a user namespace with others in it, and waits in them.
 pub fn main(arguments: &[String]) -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
-        ["launch", directory] => launch(&ShimDirectory::new(*directory)),
-        ["serve", directory] => serve(&ShimDirectory::new(*directory)),
+        [SPAWNER] => spawner::execute(),
+        [spawner::FORKING, _] => spawner::run(),
         ["init"] => pod_init::run(),
         [pod_init::INSIDE, namespace] => pod_init::run_inside(Path::new(namespace)),
         [user_namespace::CALL] => user_namespace::run(),
@@ -46,46 +43,37 @@ pub fn main(arguments: &[String]) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            use io::Write;
-            // The agent reads it; the shim itself has nowhere to write to.
+            // The agent reads it.
             writeln!(io::stderr(), "{error}").unwrap_or_default();
             ExitCode::FAILURE
         }
     }
 }
 
-/// Executes the shim from a read-only mount of our own file: a container that gets at `/proc/PID/exe` of shim, helper or its own first process
-/// before it executes its program cannot write to it (CVE-2019-5736), and no memory is spent on a copy.
-///
-/// The shim lives as long as its pod, so it gets nothing that the program which started the agent left open: a lock would be held, and a pipe have no
-/// end, for as long.
-fn launch(directory: &ShimDirectory) -> io::Result<()> {
-    let program = open_read_only(Path::new("/proc/self/exe")).map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot mount our own program read-only: {error}"))
-    })?;
-    let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
-    command.arg0("oarsman-shim").arg(ARGUMENT).arg("serve").arg(directory.path());
-    command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
-    // The threads of logs need no memory of their own to allocate from.
-    command.env("MALLOC_ARENA_MAX", "1");
-    inherited_descriptors::close_on_exec()?;
-    let mut shim = command.spawn()?;
-    let mut said = String::new();
-    if let Some(stdout) = shim.stdout.take() {
-        io::BufRead::read_line(&mut io::BufReader::new(stdout), &mut said)?;
+/// The shim of a directory, in the child of a spawner. What it has to say is written to `told`, which is closed when it can be connected to.
+pub(crate) fn run_forked(directory: &ShimDirectory, told: File, cgroups: ContainerCgroups) -> u8 {
+    let mut told = Some(told);
+    match serve(directory, &mut told, cgroups) {
+        Ok(()) => 0,
+        Err(error) => {
+            // Once it is closed, there is nobody to tell.
+            told.map(|mut told| write!(told, "{error}").ok());
+            FAILED
+        }
     }
-    if said.trim_end() == READY {
-        return Ok(());
-    }
-    let status = shim.wait()?;
-    Err(io::Error::other(format!(
-        "the shim of {} ended at once: {status}",
-        directory.path().display()
-    )))
 }
 
-fn serve(directory: &ShimDirectory) -> io::Result<()> {
+fn serve(
+    directory: &ShimDirectory,
+    told: &mut Option<File>,
+    cgroups: ContainerCgroups,
+) -> io::Result<()> {
     rustix::thread::set_name(c"oarsman-shim")?;
+    // Only people read it.
+    process_title::set(["oarsman-shim", ARGUMENT, "serve", &directory.path().to_string_lossy()])
+        .unwrap_or_default();
+    // It was the spawner's socket.
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
     std::fs::create_dir_all(directory.path())?;
@@ -95,8 +83,10 @@ fn serve(directory: &ShimDirectory) -> io::Result<()> {
         std::fs::create_dir_all(part)?;
     }
     let listener = socket::listen(directory.path(), ShimDirectory::SOCKET)?;
-    let server = ShimServer::new(directory.clone(), listener)?;
-    tell_ready()?;
+    let server = ShimServer::new(directory.clone(), listener, cgroups)?;
+    if let Some(mut told) = told.take() {
+        told.write_all(READY.as_bytes())?;
+    }
     server.run()?;
     directory.remove()
 }
@@ -125,17 +115,6 @@ fn refuse_removed(file: &File, path: &Path) -> io::Result<()> {
     }
     let message = format!("the shim that held {} has just ended: try again", path.display());
     Err(io::Error::new(io::ErrorKind::WouldBlock, message))
-}
-
-/// Tells the launcher, and closes what it could still read.
-fn tell_ready() -> io::Result<()> {
-    use io::Write;
-    let mut stdout = io::stdout();
-    writeln!(stdout, "{READY}")?;
-    stdout.flush()?;
-    let null = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&null)?;
-    Ok(rustix::stdio::dup2_stderr(&null)?)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ mod overhead;
 mod page;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -83,12 +83,33 @@ pub(super) async fn run(root: &Path, quick: bool, rig: &Rig) -> Result<()> {
         println!("bench: at rest, {}: {figures}", shown(is_embedded));
     }
     ours.stop().await?;
+    both.containerd.programs_mb = Some(megabytes(&containerd_programs(rig))?);
+    both.embedded.programs_mb = Some(megabytes(std::slice::from_ref(&program))?);
     let page = page::page(&versions(rig, &program)?, size, &both);
     println!("\n{page}");
     if !quick {
         fs::write(root.join(PAGE), page).with_context(|| format!("writing {PAGE}"))?;
     }
     Ok(())
+}
+
+/// What a node needs of containerd with runc.
+fn containerd_programs(rig: &Rig) -> [PathBuf; 3] {
+    let parts = rig.parts();
+    [
+        parts.containerd.join("containerd"),
+        parts.containerd.join("containerd-shim-runc-v2"),
+        parts.runc.join("runc"),
+    ]
+}
+
+fn megabytes(programs: &[PathBuf]) -> Result<f64> {
+    let size = |program: &PathBuf| {
+        fs::metadata(program).with_context(|| format!("looking at {}", program.display()))
+    };
+    let sizes: Vec<u64> =
+        programs.iter().map(|program| Ok(size(program)?.len())).collect::<Result<_>>()?;
+    Ok(sizes.iter().sum::<u64>() as f64 / 1e6)
 }
 
 fn versions(rig: &Rig, program: &Path) -> Result<[String; 3]> {

@@ -162,3 +162,25 @@ fn the_lock_keeps_other_processes_out() {
     drop(lock);
     assert!(flock("--exclusive"));
 }
+
+/// Records of roots are not synced: after a power failure they are empty, cut off or not there, as the file system likes.
+#[test]
+fn a_root_whose_record_a_power_failure_has_lost_is_removed_at_the_next_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(directory.path());
+    let image = of_files(&["a"]);
+    add(&store, &image, &["x"]);
+    for key in ["whole", "empty", "cut", "none"] {
+        store.prepare(key, &image.id(), RootKind::Writable).unwrap();
+    }
+    let record = |key: &str| store.root_directory(key).unwrap().join("root.json");
+    let text = fs::read(record("cut")).unwrap();
+    fs::write(record("cut"), &text[..text.len() / 2]).unwrap();
+    fs::write(record("empty"), "").unwrap();
+    fs::remove_file(record("none")).unwrap();
+    let store = ImageStore::open(store.directory(), small_bounds()).unwrap();
+    let left: Vec<String> = store.roots().unwrap().into_iter().map(|root| root.key).collect();
+    assert_eq!(left, ["whole"]);
+    assert_eq!(fs::read_dir(store.directory().join("roots")).unwrap().count(), 1);
+    store.prune().unwrap();
+}

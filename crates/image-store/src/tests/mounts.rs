@@ -21,6 +21,13 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
+/// What the kernel says of the mount at a directory.
+fn mount_line(target: &Path) -> String {
+    let table = fs::read_to_string("/proc/self/mounts").unwrap();
+    let path = target.display().to_string();
+    table.lines().find(|line| line.contains(&path)).unwrap().to_owned()
+}
+
 #[test]
 fn two_layers_are_mounted_with_whiteouts_and_opaque_directories() {
     let directory = tempfile::tempdir().unwrap();
@@ -59,13 +66,17 @@ fn child_two_layers() {
     assert_eq!(all(&target), wanted);
     fs::write(target.join("written"), "x").unwrap();
     assert!(store.directory().join("roots/c/fs/written").exists());
+    assert!(mount_line(&target).contains("volatile"), "nothing of it is synced");
     store.unmount(&target).unwrap();
     store.unmount(&target).unwrap();
     assert_eq!(names(&target), Vec::<String>::new());
+    let error = store.mount("c", &target).unwrap_err();
+    assert!(matches!(error, StoreError::Files { .. }), "what was written may be lost: {error}");
     // As kernels before 6.7 are asked.
-    let root = store.root("c").unwrap();
+    let root = store.prepare("old", &image.id(), RootKind::Writable).unwrap();
     mount_old(&store.overlay_layers(&root).unwrap(), &target, MountAttrFlags::empty()).unwrap();
-    assert!(target.join("written").exists() && target.join("d/kept").exists());
+    assert_eq!(all(&target), wanted);
+    assert!(mount_line(&target).contains("volatile"));
     store.unmount(&target).unwrap();
     store.remove_root("c").unwrap();
     let error = store.mount("c", &target).unwrap_err();
@@ -117,7 +128,7 @@ fn child_many_layers() {
     store.mount("c", &target).unwrap();
     assert_eq!(super::mounts::names(&target).len(), 150);
     store.unmount(&target).unwrap();
-    let root = store.root("c").unwrap();
+    let root = store.prepare("old", &image.id(), RootKind::Writable).unwrap();
     mount_old(&store.overlay_layers(&root).unwrap(), &target, MountAttrFlags::empty()).unwrap();
     assert_eq!(super::mounts::names(&target).len(), 150);
     store.unmount(&target).unwrap();
@@ -145,9 +156,7 @@ fn child_read_only() {
         assert_eq!(fs::metadata(&target).unwrap().mode() & 0o7777, 0o755);
         let error = fs::write(target.join("x"), "").unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ReadOnlyFilesystem, "{files:?}");
-        let table = fs::read_to_string("/proc/self/mounts").unwrap();
-        let path = target.display().to_string();
-        let line = table.lines().find(|line| line.contains(&path)).unwrap();
+        let line = mount_line(&target);
         for option in ["ro", "nosuid", "nodev", "noexec"] {
             assert!(line.split([' ', ',']).any(|it| it == option), "{line}");
         }

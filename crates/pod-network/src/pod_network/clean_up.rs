@@ -33,7 +33,35 @@ impl PodNetwork {
     /// # Errors
     /// When something is left; the lease is then held until another call succeeds.
     pub fn tear_down(&self, sandbox: &str) -> Result<(), PodNetworkError> {
-        self.tear_down_locked(&mut self.lock(), sandbox)
+        let record = self.lock().store.get(sandbox).cloned();
+        // Outside of the lock: the kernel waits for all processors before a link is gone, and for several links at the same time.
+        let failed = self.remove_link_and_namespace(sandbox, record.as_ref());
+        self.forget(&mut self.lock(), sandbox, record.as_ref(), failed)
+    }
+
+    fn remove_link_and_namespace(
+        &self,
+        sandbox: &str,
+        record: Option<&SandboxRecord>,
+    ) -> Vec<PodNetworkError> {
+        let link = record.and_then(|record| self.remove_link(record).err());
+        let namespace = self.pins.remove(sandbox, &[NamespaceKind::Network]).err();
+        link.into_iter().chain(namespace).collect()
+    }
+
+    /// The lease is kept as long as something of the sandbox is left.
+    fn forget(
+        &self,
+        state: &mut NetworkState,
+        sandbox: &str,
+        record: Option<&SandboxRecord>,
+        mut failed: Vec<PodNetworkError>,
+    ) -> Result<(), PodNetworkError> {
+        failed.extend(record.and_then(|record| self.remove_ports(state, sandbox, record).err()));
+        if failed.is_empty() {
+            failed.extend(state.store.remove(sandbox).err());
+        }
+        PodNetworkError::all_of(failed)
     }
 
     fn tear_down_locked(
@@ -41,16 +69,9 @@ impl PodNetwork {
         state: &mut NetworkState,
         sandbox: &str,
     ) -> Result<(), PodNetworkError> {
-        let mut failed = Vec::new();
-        if let Some(record) = state.store.get(sandbox).cloned() {
-            failed.extend(self.remove_link(&record).err());
-            failed.extend(self.remove_ports(state, sandbox, &record).err());
-        }
-        failed.extend(self.pins.remove(sandbox, &[NamespaceKind::Network]).err());
-        if failed.is_empty() {
-            failed.extend(state.store.remove(sandbox).err());
-        }
-        PodNetworkError::all_of(failed)
+        let record = state.store.get(sandbox).cloned();
+        let failed = self.remove_link_and_namespace(sandbox, record.as_ref());
+        self.forget(state, sandbox, record.as_ref(), failed)
     }
 
     fn remove_link(&self, record: &SandboxRecord) -> Result<(), PodNetworkError> {

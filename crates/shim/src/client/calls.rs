@@ -206,7 +206,7 @@ impl ShimClient {
         let ShimReply::ExecStarted { pid } = reply else {
             return Err(unexpected(reply));
         };
-        Ok(RunningExec { pid, terminal: call.descriptors.pop().map(ExecTerminal), call })
+        Ok(RunningExec { pid, terminal: call.stream.descriptors.pop().map(ExecTerminal), call })
     }
 
     /// Runs a process in a container to its end, or to its `limit`.

@@ -17,6 +17,16 @@ pub(super) fn delete(
     id: &str,
 ) -> Result<(), HelperError> {
     kill_container(shim, directory, id)?;
+    remove_files(shim, directory, id)
+}
+
+/// Removes libcontainer's state of a container, and the container's directory at last.
+pub(crate) fn remove_files(
+    shim: &ShimDirectory,
+    directory: &ContainerDirectory,
+    id: &str,
+) -> Result<(), HelperError> {
+    remove_tree(&shim.libcontainer().join(id))?;
     remove_tree(directory.path())
 }
 

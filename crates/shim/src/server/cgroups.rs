@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use oarsman_host::cgroups::{Hierarchy, HierarchyKind, hierarchies};
 use oarsman_host::mounts;
+use rustix::fs::rmdir;
+use rustix::io::Errno;
 
 use super::exec::move_into;
 use super::reap::kill_process;
@@ -14,15 +16,16 @@ use super::reap::kill_process;
 const MOST_MOVES: usize = 5;
 
 /// Where to look, found once.
-#[derive(Debug)]
-pub(super) struct ContainerCgroups {
+#[derive(Clone, Debug)]
+pub(crate) struct ContainerCgroups {
+    all: Vec<Hierarchy>,
     /// In which processes are listed, and in which an exec has a group of its own.
     processes: Option<Hierarchy>,
     memory: Option<Hierarchy>,
 }
 
 impl ContainerCgroups {
-    pub(super) fn discover() -> io::Result<Self> {
+    pub(crate) fn discover() -> io::Result<Self> {
         let all = hierarchies(&mounts::current()?);
         let of = |controller: &str| {
             let has = |h: &&Hierarchy| matches!(&h.kind, HierarchyKind::V1(names) if names.iter().any(|name| name == controller));
@@ -33,7 +36,14 @@ impl ContainerCgroups {
         Ok(Self {
             processes: if is_v1 { of("freezer").or_else(|| of("devices")) } else { unified() },
             memory: of("memory").or_else(unified),
+            all,
         })
+    }
+
+    /// Removes the groups of a container whose processes have all ended. False when something is left.
+    pub(super) fn remove_empty(&self, cgroup: &Path) -> bool {
+        let remove = |hierarchy: &Hierarchy| rmdir(hierarchy.directory(cgroup));
+        self.all.iter().all(|hierarchy| matches!(remove(hierarchy), Ok(()) | Err(Errno::NOENT)))
     }
 
     /// The directory of an exec's own group. In v2 it is allowed below a group with processes because it has no controllers.

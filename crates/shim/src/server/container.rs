@@ -12,9 +12,10 @@ use rustix::event::PollFlags;
 use super::attach::AttachedStream;
 use super::output::OutputPump;
 use super::stdin::ContainerStdin;
-use super::{ReplyAddress, Waited};
-use crate::directory::ContainerDirectory;
+use super::{ContainerCgroups, ReplyAddress, Waited};
+use crate::directory::{ContainerDirectory, ShimDirectory};
 use crate::file_io::write_json;
+use crate::helper;
 use crate::log::{LogWriter, WrittenStream};
 use crate::protocol::{ContainerPhase, ContainerReport, ExitReport};
 
@@ -120,6 +121,13 @@ impl HeldContainer {
         self.stdin.connect(input)?;
         self.terminal = Some(terminal);
         Ok(())
+    }
+
+    /// Removes what is left of it if its processes have ended, so that nothing has to be waited for. False when a helper has to do that.
+    pub(super) fn delete_at_once(&self, shim: &ShimDirectory, cgroups: &ContainerCgroups) -> bool {
+        self.exit.is_some()
+            && cgroups.remove_empty(&self.cgroup)
+            && helper::remove_files(shim, &self.directory, &self.id).is_ok()
     }
 
     /// Writes the report to its file. A full memory file system is the only reason for it to fail, and the socket tells the same.

@@ -146,6 +146,9 @@ impl ShimServer {
     pub(super) fn start_delete(&mut self, to: ReplyAddress, id: &str, reply: ShimReply) {
         if let Some(container) = self.containers.get_mut(id) {
             container.deleting = true;
+            if container.delete_at_once(&self.directory, &self.cgroups) {
+                return self.deleted(id, to, reply);
+            }
         }
         let work = StepWork::Delete(to, reply);
         if let Err(error) =

@@ -10,13 +10,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use libtest_mimic::Trial;
 use oarsman_host::processes;
-use oarsman_shim::client::{ShimError, clean_dead_shim, spawn_shim};
+use oarsman_shim::client::{ShimError, clean_dead_shim};
 use oarsman_shim::protocol::ContainerPhase;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
-use crate::pod::{DEADLINE, Pod, case};
+use crate::pod::{DEADLINE, Pod, case, spawn_shim};
 
 pub(crate) fn cases() -> Vec<Trial> {
     vec![
@@ -89,7 +89,7 @@ async fn killed_shim(pod: Pod) {
     // The agent removes the directory, and the pod can have a new shim.
     std::fs::remove_dir_all(pod.directory.path()).unwrap();
     std::fs::create_dir(pod.directory.path()).unwrap();
-    spawn_shim(&std::env::current_exe().unwrap(), &pod.directory, DEADLINE).await.unwrap();
+    spawn_shim(&pod.directory).await.unwrap();
     let mut pod = pod;
     pod.shim = pod.client.hello().await.unwrap().pid;
     assert_eq!(pod.run_to_end("ended", "exit 22").await.exit_code, 22);
@@ -214,7 +214,7 @@ async fn inherited_descriptors(first: Pod) {
 
 async fn second_shim(pod: Pod) {
     let error =
-        spawn_shim(&std::env::current_exe().unwrap(), &pod.directory, DEADLINE).await.unwrap_err();
+        spawn_shim(&pod.directory).await.unwrap_err();
     assert!(error.to_string().contains("lives already"), "{error}");
     assert_eq!(pod.run_to_end("one", "exit 3").await.exit_code, 3);
     pod.close().await;

@@ -12,7 +12,7 @@ use libtest_mimic::{Failed, Trial};
 use oarsman_host::cgroups::CgroupManager;
 use oarsman_host::processes;
 use oarsman_shim::ShimDirectory;
-use oarsman_shim::client::{ShimClient, spawn_shim};
+use oarsman_shim::client::{ShimClient, ShimError, ShimSpawner};
 use oarsman_shim::protocol::{CreateRequest, ExitReport};
 use oci_spec::runtime::{Process, Spec};
 use serde_json::{Value, json};
@@ -43,6 +43,11 @@ pub(crate) fn remove_cgroups() {
     CgroupManager::discover(&CGROUP).unwrap().destroy(&CGROUP).unwrap();
 }
 
+/// Starts a shim by a spawner of its own, which ends then.
+pub(crate) async fn spawn_shim(directory: &ShimDirectory) -> Result<(), ShimError> {
+    ShimSpawner::new(std::env::current_exe().unwrap()).spawn(directory, DEADLINE).await
+}
+
 /// A shim with everything that its containers need. It is ended when the test is over, however that is.
 pub(crate) struct Pod {
     pub(crate) directory: ShimDirectory,
@@ -61,7 +66,7 @@ impl Pod {
         let directory = files.path().join("a-directory-with-a-name-that-is-longer-than-the-path-of-a-socket-may-be-in-the-kernel-of-linux/shim");
         fs::create_dir_all(&directory).unwrap();
         let directory = ShimDirectory::new(directory);
-        spawn_shim(&std::env::current_exe().unwrap(), &directory, DEADLINE).await.unwrap();
+        spawn_shim(&directory).await.unwrap();
         let client = ShimClient::new(directory.clone(), DEADLINE);
         let shim = client.hello().await.unwrap().pid;
         Self { directory, client, cgroup: CGROUP.join(format!("pod{number}")), shim, files }

@@ -11,6 +11,8 @@ const TIMES: f64 = 0.5;
 const PSS_MIB: f64 = 1.5;
 /// Percent of a processor.
 const IDLE_CPU: f64 = 0.1;
+/// The release build.
+const PROGRAM_MB: f64 = 30.0;
 
 /// The same of both.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +47,8 @@ pub(super) struct RuntimeFigures {
     pub(super) processes_a_pod: Option<usize>,
     /// Percent of a processor.
     pub(super) idle_cpu: Option<f64>,
+    /// The files of its programs, in millions of bytes.
+    pub(super) programs_mb: Option<f64>,
 }
 
 /// Until the last pod of many runs, and until the last one is gone.
@@ -138,6 +142,8 @@ pub(super) fn rows(
     rows.push(row(processes, RuntimeBound::None, &count));
     let cpu = format!("processor time with {idle} pods at rest, % of one");
     rows.push(row(cpu, RuntimeBound::Absolute(IDLE_CPU), &|it| figure(it.idle_cpu)));
+    let size = "size of the programs, MB".to_owned();
+    rows.push(row(size, RuntimeBound::Absolute(PROGRAM_MB), &|it| figure(it.programs_mb)));
     rows
 }
 
@@ -161,5 +167,6 @@ mod tests {
         assert_eq!(reached("delete of a pod"), Some(Some(false)), "nothing was measured");
         assert_eq!(reached("memory a pod"), Some(Some(false)));
         assert_eq!(reached("processes a pod"), Some(None));
+        assert_eq!(reached("size of the programs"), Some(Some(false)), "nothing was measured");
     }
 }

@@ -19,7 +19,8 @@ pub(super) fn page(
          machine, in turns, and get the same calls for the same pods, with no kubelet: {rounds} rounds of {singles} pods one after the other and of {few} \
          and {many} at once; medians of all rounds. A pod is a sandbox with a network and one container that waits and ends at once when \
          asked to. A start ends when its container runs, a delete when container and sandbox are removed. Memory is that of all processes \
-         but the workloads with {idle} pods, less that without pods; processor time is that of the same processes over {} s.\n\n{}\n\
+         but the workloads with {idle} pods, less that without pods; processor time is that of the same processes over {} s. The programs of containerd \
+         are itself, its shim and runc, without CNI plugins; of the embedded runtime it is the whole agent.\n\n{}\n\
          Measured with:\n\n- {containerd}\n- {runc}\n- {oarsman}\n",
         window.as_secs(),
         table(&rows(both, bursts, idle)),
